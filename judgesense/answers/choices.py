@@ -56,6 +56,11 @@ def stated_choices(
             overall = decisive and bool(words.OVERALL.search(text))
             statement = Statement(place, option, decisive, tie=token == "", overall=overall)
             (weak if is_weak else strong).append(statement)
+        if len(space.options) == 2 and (rejected := words.REJECTED.search(text)):
+            token = rejected[1]
+            if not (words.SUPPOSED.search(text) or words.QUESTION.search(text)):
+                other = next(o for o in space.options if o != space.token_option(token))
+                strong.append(Statement(place, other, decisive=True))
     return strong, weak
 
 

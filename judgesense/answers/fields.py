@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from judgesense.answers.text import without_thinking
-
-_MOST_OBJECTS = 40
+from judgesense.answers.text import json_values, without_thinking
 
 
 def in_field(text: str, field: str) -> str | None:
@@ -19,21 +16,11 @@ def in_field(text: str, field: str) -> str | None:
     'false'
     """
     field, *others = field.casefold().split("\n")
-    decoder, text, value = json.JSONDecoder(), without_thinking(text), None
-    has_others = False
-    start = text.find("{")
-    for _ in range(_MOST_OBJECTS):
-        if start < 0:
-            break
-        try:
-            found, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            names = {str(name).casefold(): each for name, each in found.items()}
-            value = names.get(field, value)
-            has_others = has_others or not names.keys().isdisjoint(others)
-        start = text.find("{", end)
+    value, has_others = None, False
+    for _, _, found in json_values(without_thinking(text)):
+        names = {str(name).casefold(): each for name, each in found.items()}
+        value = names.get(field, value)
+        has_others = has_others or not names.keys().isdisjoint(others)
     return "" if value is None and has_others else _as_text(value)
 
 

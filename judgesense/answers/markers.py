@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from judgesense.answers.ranks import NAME_KEYS, RANK_KEYS, read_ranks
 from judgesense.answers.space import Space
+from judgesense.answers.text import json_values
 from judgesense.answers.vocabulary import CONCLUDES
 
 VERDICT_KEYS = frozenset(
@@ -72,7 +72,7 @@ VERDICT_KEYS = frozenset(
 
 _PRIORITY = ("final", "overall", "verdict", "winner", "answer", "score", "rating")
 _NOT_WORD = re.compile(r"[\W\d_]")
-_COUNT = re.compile(r"errors?|issues?|mistakes?|count|number|flaws?|words?|steps?|id$|index")
+_COUNT = re.compile(r"max|min|scale|version|weight|errors?|issues?|mistakes?|count|number|flaws?|words?|steps?|id$|index")
 _FIELD = re.compile(
     r"[\"']([^\W\d][\w -]{0,30})[\"']\s*:\s*"
     r"(?:\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'|(-?\d{1,6}(?:\.\d{1,6})?|true|false)(?=\s*(?:[,}\n]|$)))",
@@ -97,7 +97,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _GRADE = re.compile(
-    r"\bGRADE\s*:\s*[\[(\"'*$]*((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
+    r"\bGRADE\b(?:\s+(?:for|of)\b[^\n:.]{1,40})?\s*:\s*[\[(\"'*$]*((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
@@ -111,8 +111,8 @@ _CLAUSE = 200
 
 _SUPPOSED = re.compile(
     r"\b(?:if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
-    r"|would\s+have|i['’]d\s+have|w[äa]re|w[üu]rde|h[äa]tte|ser[íi]a|serait|wenn|falls|sonst|andernfalls|si|sinon|cuando|quand|se)\b"
-    r"|만약|이라면|라면|もし|場合|なら|如果|若|的话",
+    r"|would\s+have|i['’]d\s+have|w[äa]re|w[üu]rde|h[äa]tte|ser[íi]a|serait|wenn|falls|sonst|andernfalls|si|s['’]ils?|sinon|cuando|quand|se|als|indien|je[śż]eli|je[śs]li|gdyby|e[ğg]er|jika|n[ếe]u|om|hvis|если)\b"
+    r"|यदि|अगर|إذا|إن كان|لو|만약|이라면|라면|もし|場合|なら|如果|若|的话",
     re.IGNORECASE,
 )
 _CONCLUDES_ELSEWHERE = re.compile(
@@ -122,7 +122,9 @@ _CONCLUDES_ELSEWHERE = re.compile(
     r"|\b(?:fazit|ergebnis|daher|deshalb|somit|insgesamt|also|endg[üu]ltig\w*)\b"
     r"|\b(?:por\s+lo\s+tanto|por\s+tanto|en\s+conclusi[óo]n|en\s+resumen|finalmente|veredicto)\b"
     r"|\b(?:donc|en\s+conclusion|par\s+cons[ée]quent|finalement|portanto|quindi|pertanto)\b"
-    r"|결론|따라서|그러므로|최종|結論|したがって|よって|最終|结论|因此|所以|综上|最终|總結|总之",
+    r"|\b(?:em\s+conclus[ãa]o|in\s+conclusione|dus|daarom|conclusie|zatem|wi[ęe]c|ostatecznie|wniosek|поэтому"
+    r"|итак|итог\w*|вывод|вердикт|окончательн\w+|sonu[çc]\w*|karar\w*|kesimpulan\w*|k[ếe]t\s+lu[ậa]n|d[äe]rf[öo]r|slutsats)\b"
+    r"|अंतिम|निष्कर्ष|इसलिए|अतः|النتيجة|الحكم|الخلاصة|لذلك|결론|따라서|그러므로|최종|結論|したがって|よって|最終|结论|因此|所以|综上|最终|總結|总之",
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
@@ -149,7 +151,6 @@ _CONDITION_AFTER = re.compile(
 _ALTERNATIVE = re.compile(r"\s*(?:or|/|\|)\s*[\[\"'(]*([^\s\[\]()\"'*.,;?]{1,20})", re.IGNORECASE)
 
 MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _TAG, _HASHES, _ALONE)
-_MOST_OBJECTS = 40
 _DEEPEST = 6
 
 
@@ -288,7 +289,7 @@ def _read_json(text: str, space: Space) -> Marked | None:
         return None
     fields: list[tuple[str, str]] = []
     end = 0
-    for values, stop in _objects(text):
+    for _, stop, values in json_values(text):
         label = _object_label(values, space)
         if label is not None:
             between = text[end:stop]
@@ -321,58 +322,41 @@ _REPLACES = re.compile(
 )
 
 
-def without_json(text: str) -> str:
-    """The text without its JSON objects: one without a verdict is no sentence."""
-    if "{" not in text:
-        return text
-    parts, place = [], 0
-    decoder, start = json.JSONDecoder(), text.find("{")
-    for _ in range(_MOST_OBJECTS):
-        if start < 0:
-            break
-        try:
-            _, end = decoder.raw_decode(text, start)
-            parts.append(text[place:start])
-            place = end
-        except (ValueError, RecursionError):
-            end = start + 1
-        start = text.find("{", end)
-    return "\n".join([*parts, text[place:]])
-
-
-def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    """The JSON objects in a text and their ends; at most `_MOST_OBJECTS` places are tried."""
-    decoder, start = json.JSONDecoder(), text.find("{")
-    for _ in range(_MOST_OBJECTS):
-        if start < 0:
-            return
-        try:
-            values, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            yield values, end
-        start = text.find("{", end)
-
-
-def _object_label(values: dict[str, Any], space: Space, depth: int = 0) -> str | None:
+def _object_label(values: dict[str, Any], space: Space) -> str | None:
     """The label in an object's verdict fields, or else in the fields that are exactly an option."""
-    verdicts, others = [], []
+    fields, others = _fields(values, space)
+    return _one_label(fields or others)
+
+
+_Fields = list[tuple[str, str]]
+
+
+def _fields(values: dict[str, Any], space: Space, depth: int = 0) -> tuple[_Fields, _Fields]:
+    """An object's verdict fields, or else those of the objects in it; and its other labels."""
+    verdicts, inner, others = _Fields(), _Fields(), _Fields()
     for name, value in values.items():
+        key = _key(name)
         if isinstance(value, dict):
-            inner = _object_label(value, space, depth + 1) if depth < _DEEPEST else None
-            if inner is not None:
-                verdicts.append((_key(name), inner))
-        elif (label := _scalar_label(value, space)) is not None:
-            key = _key(name)
-            if key in VERDICT_KEYS or key.startswith(("overall", "final")):
+            if depth < _DEEPEST:
+                deeper, rest = _fields(value, space, depth + 1)
+                if (label := _one_label(deeper)) is not None:
+                    inner.append((key, label))
+                elif (label := _one_label(rest)) is not None:
+                    own = inner if key in VERDICT_KEYS else others
+                    own.append((key, label))
+        elif key in VERDICT_KEYS or key.startswith(("overall", "final")):
+            if (label := _scalar_label(value, space, is_verdict=True)) is not None:
                 verdicts.append((key, label))
-            elif _is_plain(value, space) and (
+        elif (
+            (label := _scalar_label(value, space)) is not None
+            and _is_plain(value, space)
+            and (
                 not (space.numeric and _COUNT.search(key))
                 or (space.pairwise and key == "index" and len(values) == 1)
-            ):
-                others.append((key, label))
-    return _one_label(verdicts or others)
+            )
+        ):
+            others.append((key, label))
+    return verdicts or inner, others
 
 
 def _is_plain(value: Any, space: Space) -> bool:
@@ -380,9 +364,17 @@ def _is_plain(value: Any, space: Space) -> bool:
     return space.numeric or not str(value).strip().isdigit()
 
 
-def _scalar_label(value: Any, space: Space) -> str | None:
+_TRUTH = (("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"))
+
+
+def _scalar_label(value: Any, space: Space, *, is_verdict: bool = False) -> str | None:
+    """The option that a field's value is; a verdict may be true or false in whatever words."""
     if isinstance(value, bool):
-        return space.value("yes" if value else "no") or space.value("true" if value else "false")
+        pairs = _TRUTH if is_verdict else _TRUTH[:2]
+        if is_verdict and space.options in (("0", "1"), ("1", "0")):
+            pairs = (("1", "0"),)
+        said = (space.value(pair[0 if value else 1]) for pair in pairs)
+        return next((option for option in said if option is not None), None)
     if isinstance(value, int | float):
         whole = isinstance(value, float) and value.is_integer()
         return space.value(f"{value:.0f}" if whole else str(value)) if abs(value) < 1e9 else None

@@ -6,11 +6,11 @@ of them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from judgesense.answers.space import NOUN, Space
+from judgesense.answers.text import json_values
 from judgesense.answers.vocabulary import CONCLUDES, one_of, pattern
 
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
@@ -19,7 +19,7 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
 _INDENTED = re.compile(r"(?m)(?<=\n\n)(?:^(?: {4}|\t)[^\n]*(?:\n|\Z))+")
 _TRANSCRIPT = re.compile(r"(?m)(?:^(?:User|Assistant|Human|Customer|Agent)[ \t]*:[^\n]*(?:\n|\Z))+")
 _WRITER = (
-    rf"(?:(?:{NOUN}|candidate|student|submission|author|user|agent|reviewer|evaluator|colleague|rater"
+    rf"(?:(?-i:[A-HJ-Z]\b)|(?:{NOUN}|candidate|student|submission|author|user|agent|reviewer|evaluator|colleague|rater"
     r"|critic)s?|it|they|he|she|which|that)"
 )
 _WRITES = one_of(
@@ -31,6 +31,7 @@ _WRITES = one_of(
     "ends? | ended | opens? | begins? | inserts? | inserted | slipped | pasted | repeats? | asks?",
     "reports? | reported | orders? | instructs? | demands?",
 )
+_INSTRUCTION = "(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|brief)"
 _INTRODUCED = pattern(
     rf"\b{_WRITER}(?:['’]s)?\b(?:(?!\bI\b|\bwe\b)[^\n.!?]){{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
     rf"|\b(?:candidate|submission|judged|quoted|injected|embedded|planted|original)\b"
@@ -39,6 +40,9 @@ _INTRODUCED = pattern(
     r"|\b(?:that|which)\s+I\s+(?:was|am)\s+(?:given|shown|asked)[^\n.]{0,20}:\s*$"
     r"|\b(?:previous|earlier|former|other|another|first)\s+(?:judge|evaluator|reviewer|grader|rater"
     r"|annotator|colleague)(?:['’]s\s+\w+)?\s*(?:\w+\s*)?:\s*$"
+    r"|\b(?:quot(?:e|es|ing)|citing)\b[^\n.!?]{0,60}:\s*$"
+    rf"|\b(?:asked|told|want(?:s|ed)?|instructed|required|supposed|{_INSTRUCTION}"
+    r"(?:\s+\w+){0,2}?\s+(?:says?|said|asks?|states?|reads?|goes))(?:\s+(?:me|us))?(?:\s+to)?\s*:?\s*$"
     r"|\b(?:candidate|submission|student|author|user)['’]s\s+(?:own\s+)?(?:\w+\s+)?$"
     rf"|\b{NOUN}\s+(?:under|being|in\s+question|to\s+be)\b[^\n.!?]{{0,30}}:\s*$"
     rf"|^\W*(?:{NOUN}|user|agent|human|bot)(?:\s+\(?\w{{1,2}}\)?)?\s*:\s*$"
@@ -47,7 +51,7 @@ _INTRODUCED = pattern(
 
 _DISOWNED = pattern(
     rf"^[\"”’]?\s*,?\s*(?:the\s+)?(?:{_WRITER}\s+)?(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
-    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
+    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that(?:\s+is|['’]s|\s+was)|this\s+is|that\s+text|this\s+text"
     r"|this\s+(?:block|dialogue|conversation|exchange|snippet|excerpt)|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
     r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my|copied|evaluated|judged"
     r"|injection|quoted|written\s+by)"
@@ -74,6 +78,15 @@ _ON_CONDITION = one_of(
     "to indicate | if | when | otherwise | depending | whether | where | according to | or",
     "followed by | in the format | format",
 )
+_IN_BRACKETS = re.compile(r"\([^()]{1,300}\)")
+_OWN_CLAUSE = pattern(
+    r"[,;:)]\s*(?:(?:and|but|so|then|hence|thus|therefore)\s*:?\s+)?((?:(?:my|the)\s+(?:\w+\s+)?"
+    r"(?:answer|verdict|rating|score|choice|grade|decision|label)\s+is"
+    r"|I(?:['’](?:d|ll|m))?\s+(?:therefore\s+|would\s+|will\s+)?(?:answer|say|give|choose|pick|select|go\s+with"
+    r"|going\s+with|conclude|settle))\b.*)$"
+)
+"""What the judge says itself after what it repeats: "..., then I answer 3"."""
+
 _INSTRUCTS = pattern(
     r"^\W*(?:(?:my|the|your)\s+)?(?:instructions?|guidelines?|task|job|prompt)\s*:"
     r"|^\W*if\s+(?:all|any|every|each|none|both|no|some)\b[^,]{0,80},\s*(?:then\s+)?"
@@ -84,6 +97,7 @@ _INSTRUCTS = pattern(
     r"|\b(?:should|must|may|do|does|am|are|is|was|told|asked)\s*(?:n['’]t|not)\s+(?:to\s+)?"
     r"(?:simply\s+|just\s+)?(?:assume|presume|suppose|take\s+for\s+granted)\b"
     r"|\b(?:asks|asked|wants|tells|told|orders|instructs|begs|urges|demands)\s+(?:me|us|the\s+judge)\b"
+    r"|\b(?:am|are|was|were|been|['’]m)\s+(?:asked|told|instructed|required|supposed|meant)\s+to\b"
     r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
     r"|given|required|expected|supposed))\b"
     r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"
@@ -132,23 +146,29 @@ def _quotable(text: str) -> Iterator[tuple[int, int]]:
     spans += [match.span() for match in _TRANSCRIPT.finditer(text)]
     spans += [match.span() for match in _INDENTED.finditer(text)]
     spans += [match.span() for match in _SPOKEN.finditer(text)] if len(text) < 20_000 else []
-    decoder, start = json.JSONDecoder(), text.find("{")
-    for _ in range(40):
-        if start < 0:
-            break
-        try:
-            _, end = decoder.raw_decode(text, start)
-            spans.append((start, end))
-        except (ValueError, RecursionError):
-            end = start + 1
-        start = text.find("{", end)
+    spans += [(start, end) for start, end, _ in json_values(text)]
     spans.sort()
     # Each is looked at with what surrounds it, so of very many only the first and last are.
     yield from spans if len(spans) <= 2 * _MOST else spans[:_MOST] + spans[-_MOST:]
 
 
-def is_instruction(sentence: str, space: Space) -> bool:
-    """Whether a sentence repeats the instructions: what to answer when, or what labels mean."""
-    if _INSTRUCTS.search(sentence):
-        return not CONCLUDES.match(sentence)
-    return len({m[1].casefold() for m in space.legend.finditer(sentence)}) > 1
+def own_part(sentence: str, space: Space) -> str:
+    """What the judge says itself in a sentence that may repeat the instructions.
+
+    They are what to answer when, or what labels mean: "If 3 means a tie, then I answer 3".
+    """
+    if len(_meant(sentence, space)) > 1:
+        sentence = _IN_BRACKETS.sub(
+            lambda match: "" if len(_meant(match.group(), space)) > 1 else match.group(), sentence
+        )
+    is_repeated = len(_meant(sentence, space)) > 1 or (
+        _INSTRUCTS.search(sentence) and not CONCLUDES.match(sentence)
+    )
+    if not is_repeated:
+        return sentence
+    own = [*_OWN_CLAUSE.finditer(sentence)]
+    return sentence[own[-1].start(1) :] if own else ""
+
+
+def _meant(text: str, space: Space) -> set[str]:
+    return {match[1].casefold() for match in space.legend.finditer(text)}

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from judgesense.answers.choices import read_choice, stated_choices
+from judgesense.answers.ending import after_second_thought, stated_at_end
 from judgesense.answers.labels import cued_labels, read_label
-from judgesense.answers.markers import offers_markers, read_marked, without_json
-from judgesense.answers.quotations import is_instruction, without_quotations
+from judgesense.answers.markers import offers_markers, read_marked
+from judgesense.answers.quotations import own_part, without_quotations
 from judgesense.answers.ranks import calls_as_json
-from judgesense.answers.scores import read_score, stated_scores
+from judgesense.answers.scores import read_score, stated_scores, with_stars_counted
 from judgesense.answers.space import Space, space_of
-from judgesense.answers.text import Sentence, clean, sentences, without_markup, without_thinking
+from judgesense.answers.text import Sentence, clean, sentences, without_json, without_markup, without_thinking
 from judgesense.answers.vocabulary import one_of, pattern
 from judgesense.tasks import REFUSED, UNCLEAR
 
@@ -94,6 +95,7 @@ def parse(
 def read(text: str, space: Space) -> str | None:
     """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
     if space.numeric:
+        text = with_stars_counted(text, space)
         text = _PLUS.sub("", text)  # +2 is 2.
         if space.options[0][:1] != "-":
             text = _SIGN.sub("minus", text)  # -1 is not 1.
@@ -104,6 +106,13 @@ def read(text: str, space: Space) -> str | None:
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
     text = calls_as_json(without_quotations(text))
+    if (rest := after_second_thought(text)) is not None:
+        return _read_own(rest.strip(), space) or ""
+    return _read_own(text, space)
+
+
+def _read_own(text: str, space: Space) -> str | None:
+    """The option that the judge's own words conclude, as `read` says it."""
     if marked := read_marked(text, space):
         if _ABSTAINS.search(text[max(marked.end, len(text) - _LAST) :]):
             return ""
@@ -115,14 +124,23 @@ def read(text: str, space: Space) -> str | None:
     text = without_markup(_without_question(without_json(text), space))
     # An instruction keeps its place, so that what follows it is no first sentence.
     found = [
-        replace(each, text="") if is_instruction(each.text, space) else each
-        for each in sentences(text)
+        replace(each, text=own_part(each.text, space)) for each in sentences(text)
     ]
     if not any(each.text for each in found):
         return None
     named = {int(number) for number in _CANDIDATE.findall(text)} if space.numeric else set()
-    is_numbered = bool(named)
-    if is_numbered and not space.pairwise and (choice := _numbered(space, named)):
+    choice = _numbered(space, named) if named and not space.pairwise else None
+    end = stated_at_end(found, space, is_choice=space.pairwise or choice is not None)
+    if end and end.is_final:
+        return end.option
+    verdict = _concluded(found, space, choice, bool(named), len(text))
+    return end.option if end and verdict is None else verdict
+
+
+def _concluded(
+    found: Sequence[Sentence], space: Space, choice: Space | None, is_numbered: bool, length: int
+) -> str | None:
+    if choice:
         if (code := _tie_code(found, space, choice)) is not None:
             return code
         verdict = read_choice(found, choice)
@@ -135,9 +153,9 @@ def read(text: str, space: Space) -> str | None:
             return verdict
     if space.numeric:
         return read_score(found, space)
-    verdict = read_label(found, space, len(text))
+    verdict = read_label(found, space, length)
     if verdict is None and space.spelled:  # "The answer is correct.", where C and I are offered
-        word = read_label(found, space_of(tuple(space.spelled)), len(text))
+        word = read_label(found, space_of(tuple(space.spelled)), length)
         verdict = space.spelled[word] if word else word
     return verdict
 

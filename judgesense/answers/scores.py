@@ -147,6 +147,22 @@ _LIST = re.compile(r"^\W*\d{1,3}\s*[.):]\s+\S")
 _ROW = re.compile(r"^\W*-?\d+(?:\.\d+)?(?:\s*[,;/ ]\s*-?\d+(?:\.\d+)?)+\W*$")
 
 
+_STARS = re.compile(r"(\d\s*)?((?:[★⭐🌟]\ufe0f?\s?)+)((?:☆\s?)*)")
+
+
+def with_stars_counted(text: str, space: Space) -> str:
+    """The text with its stars as numbers, where they show the whole scale: "★★☆☆☆" is 2/5."""
+
+    def counted(match: re.Match[str]) -> str:
+        full, empty = (len(re.findall("[★⭐🌟☆]", part)) for part in match.groups("")[1:])
+        if match[1]:
+            return f"{match[1].strip()} stars " if full == 1 else match[1]
+        top = space.options[-1]
+        return f"{full}/{top}. " if top == str(full + empty if empty else 5) else match.group()
+
+    return _STARS.sub(counted, text)
+
+
 def read_score(sentences: Sequence[Sentence], space: Space) -> str | None:
     """The score that the sentences state; "" if several differ, None if there is none."""
     lead, last = _lead(sentences, space), _last(sentences, space)
@@ -199,7 +215,7 @@ def _lead(sentences: Sequence[Sentence], space: Space) -> str | None:
     if first.begins_line and _ROW.match(first.text) and not _OUT_OF.search(first.text):
         return ""
     if first.ends_line or len(sentences) > 1:
-        match = re.match(rf"^\W*{_NUMBER}(?:\s*/\s*(\d+))?\W*$", first.text, re.I)
+        match = re.match(rf"^\W*{_NUMBER}(?:\s*/\s*(\d+)|\s+(?:points?|stars?|marks?))?\W*$", first.text, re.I)
         if match and not _is_listed(sentences, match[1]):
             return _option(match[1], space) if match[2] in (None, space.options[-1]) else ""
     match = re.match(

@@ -129,6 +129,8 @@ class Space:
         named = sorted(set(self.options) - {self.tie or ""}, key=len, reverse=True)
         own = "|".join(map(re.escape, named))
         ordinals = r"|\b(?:the\s+)?(?P<nth>first|second)\s+(?:one|" + NOUN + r")(?!\w)"
+        # "That leaves the second, which ..."
+        ordinals += r"|\bthe\s+(?P<bare>first|second)(?=\s*(?:[,.;:!)]|$))"
         return (
             rf"(?:the\s+)?\b{NOUN}\s*(?:[-#:]|number\b|no\.)?\s*[(\[\"'“‘]?\s*(?P<noun>{names})"
             r"(?!\w|['’](?!s\b)|-\w)\s*(?:[)\]\"”]|['’](?!s\b))?"
@@ -204,7 +206,7 @@ class Space:
         if words[-1:] in ("a", "i") and words[-2:-1].isspace() and match.lastgroup == "noun":
             return words
         name = match[match.lastgroup or 0].casefold()
-        option = self._ordinal[name] if match.lastgroup == "nth" else self._named.get(name)
+        option = self._ordinal[name] if match.lastgroup in ("nth", "bare") else self._named.get(name)
         if option is None:  # options that differ in case only
             return words
         # "Answer: B" and "the answer is b" state a verdict; "Response B" names a candidate.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 THINKING_TAG = re.compile(
     r"[<◁]/?(?:think|thinking|thought|reasoning)[>▷]|\[/?THINK\]", re.IGNORECASE
@@ -75,6 +77,8 @@ HEAD, TAIL = 20_000, 40_000
 LONGEST_SENTENCE = 600
 """Characters of a sentence that are read, two thirds of them from its end."""
 
+_MOST_OBJECTS = 40
+
 # Zero-width and direction marks, NUL, lone surrogates, and the private-use characters that
 # `space` puts in place of candidates.
 _END_TOKEN = re.compile(r"<\|[\w ]{2,20}\|>|</s>|<(?:eos|end_of_turn|start_of_turn)>")
@@ -114,6 +118,30 @@ def _ends(text: str) -> str:
 def without_markup(text: str) -> str:
     """The text without the emphasis, code and heading marks of Markdown."""
     return _MARKUP.sub("", text)
+
+
+def json_values(text: str) -> Iterator[tuple[int, int, Any]]:
+    """The outermost JSON objects of a text with their places; at most 40 places are tried."""
+    decoder, start = json.JSONDecoder(), text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if start < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            yield start, end, value
+        start = text.find("{", end)
+
+
+def without_json(text: str) -> str:
+    """The text without its JSON objects: one without a verdict is no sentence."""
+    parts, place = [], 0
+    for start, end, _ in json_values(text):
+        parts.append(text[place:start])
+        place = end
+    return "\n".join([*parts, text[place:]])
 
 
 def sentences(text: str) -> Iterator[Sentence]:

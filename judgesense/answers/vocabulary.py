@@ -22,7 +22,8 @@ def pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-X, Y = "([\ue000-\uf8ff])", "[\ue000-\uf8ff]"
+TOKENS = "\ue000-\uf8ff"
+X, Y = f"([{TOKENS}])", f"[{TOKENS}]"
 BLANK = "[^\\w\ue000-\uf8ff]*"
 _OPEN = "(?:(?:number|no\\.)\\s+)?[(\\[\"'“]*"
 
@@ -62,6 +63,7 @@ _PICK = one_of(
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "giv(?:e|ing) (?:\\w+ ){1,2}?(?:edge|nod|win|point|vote|preference|advantage) to",
     "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
+    "stick(?:ing)? with | stay(?:ing)? with | stand(?:ing)? by | settl(?:e|ing) (?:on|for)",
     "in favou?r of | would (?:take|want|rather \\w+) | (?<=['’])d (?:take|want)",
 )
 _FILLER = one_of(
@@ -92,12 +94,12 @@ _LABEL = (
 )
 
 IS_BETTER = pattern(
-    rf"{X}(?:['’]s\s+{NOUN})?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
+    rf"{X}(?:['’]s\s+{NOUN})?(?:,[^,.;{TOKENS}]{{1,60}},)?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
     r"(?!\s+\w+(?:ed|en|ten)\b|\s+than\s+(?:I|we|expected|average|usual|before|most|nothing)\b)"
 )
 WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
 PICKED = pattern(
-    rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*(?:the\s+{NOUN}\s+(?:\w+\s+)?(?:from|by|of)\s+)?{_OPEN}{X}"
+    rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*(?:(?:the\s+(?:{NOUN}|one)|that)\s+(?:\w+\s+)?(?:from|by|of)\s+)?{_OPEN}{X}"
 )
 FIELD = pattern(rf"^{BLANK}\w{{2,30}}\s*:\s*{_OPEN}{X}{BLANK}$")
 LABELLED = pattern(rf"{_LABEL}{_OPEN}{X}")
@@ -133,7 +135,7 @@ PREFERRED = pattern(
 MAKES = pattern(
     r"\b(?:(?:that|this|which)\s+(?:makes|leaves|gives|means|points\s+to|brings)(?:\s+(?:it|me|us))?"
     r"(?:\s+(?:to|with|the\s+winner))?|(?:it|that|this)\s+(?:has\s+to|must|should|would)\s+be)"
-    rf"\s+{_OPEN}{X}(?={BLANK}$)|{X}\s+it\s+is(?={BLANK}$)"
+    rf"\s+{_OPEN}{X}(?:['’]s)?(?={BLANK}$|,)|{X}\s+it\s+is(?={BLANK}$)"
     rf"|\b(?:so|hence|thus|therefore)[,:]?\s+{_OPEN}{X}(?={BLANK}$)"
 )
 RANKED_FIRST = pattern(
@@ -212,7 +214,7 @@ NEGATION = pattern(
 SUPPOSED = pattern(
     r"\b"
     + one_of(
-        "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
+        "if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
         "initial(?:ly)? | at first (?:glance|sight) | one (?:could|might|may)",
         "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn | falls",
         "(?:some|many|most|others?) (?:\\w+ )?(?:may|might|would|people)",
@@ -257,6 +259,11 @@ QUALIFIED = pattern(
     )
     + r"\b"
 )
+REJECTED = pattern(
+    rf"\b(?:I|we)(?:\s+(?:would|will|could|do|can)(?:\s+not|n['’]t)|['’]d\s+not|\s+cannot|\s+can['’]t)"
+    rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|prefer|go\s+(?:with|for)|recommend|take|vote\s+for)\s+{X}(?={BLANK}(?:$|[,;:]))"
+)
+"""A candidate that the judge would not choose; of two, it chooses the other."""
 CONCLUDES = pattern(
     r"\b"
     + one_of(

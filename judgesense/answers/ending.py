@@ -1,0 +1,154 @@
+"""How a text ends: what the judge says after a second thought, and a verdict as its last sentence.
+
+The last word counts: "Rating: 8. Wait, the dose is wrong. Revised rating: 5" says 5, and a text
+that ends in a second thought says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from judgesense.answers.space import Space
+from judgesense.answers.text import Sentence, without_json
+from judgesense.answers.vocabulary import one_of, pattern
+
+_AGAIN = pattern(
+    r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
+    + one_of(
+        "wait | hold on | hang on | hmm+ | let me (?:re-?\\w+|think again|think once more)",
+        "let me (?:check|look|go|read) (?:\\w+ ){0,4}?(?:again|once more|over) | oops",
+        "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
+        "actually, (?:no|wait|hold on) | correction | i (?:need|have|want) to (?:re-?think|reconsider)",
+        "moment mal | moment | warte | halt | attendez | attends | espera | espere | um momento",
+        "un momento | aspetta | un attimo | wacht | chwila | подождите | стоп | bekle | vänta | vent",
+    )
+    + r")(?![\w'’])|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
+)
+"""Where a judge takes back what it said: "Wait,", "Scratch that."."""
+
+_FINAL = set(
+    """
+    final overall revised corrected updated amended adjusted definitive total ultimately finally
+    endgültig endgültige endgültiges endgültiger abschließend abschließende abschließendes
+    gesamtnote gesamturteil gesamtwertung revidierte korrigierte korrigiertes
+    définitif définitive finale globale définitivement general global definitivo definitiva
+    complessivo complessiva końcowy końcowa ostateczny ostateczna ostatecznie итоговый итоговая
+    окончательный окончательная nihai अंतिम النهائي النهائية cuối slutgiltig slutgiltigt endelig
+    """.split()
+)
+_VERDICT = set(
+    """
+    verdict answer decision choice pick winner result conclusion judgment judgement vote preference
+    preferred selection assessment evaluation label classification outcome better best superior
+    stronger winning answer choose pick select conclude vote say settle decide prefer
+    urteil ergebnis fazit entscheidung antwort gewinner sieger wahl bessere beste besser
+    décision choix réponse gagnant gagnante meilleure meilleur jugement
+    veredicto decisión conclusión elección respuesta ganador ganadora mejor resultado elijo
+    resposta decisão conclusão escolha vencedor vencedora melhor escolho
+    verdetto decisione conclusione scelta risposta vincitore vincitrice migliore risultato scelgo
+    oordeel conclusie antwoord winnaar keuze beste werdykt odpowiedź zwycięzca lepsza wybór wybieram
+    вердикт ответ итог вывод решение победитель лучше лучший выбираю sonuç karar kazanan cevap
+    निर्णय उत्तर النتيجة الحكم الإجابة القرار luận kết vinnare svar utslag afgørelse
+    """.split()
+)
+_SCORE = set(
+    """
+    score rating grade mark points point stars rate grade give award assign note bewertung punktzahl
+    punkte gesamtnote gesamturteil gesamtwertung puntuación nota calificación valoración punteggio
+    voto pontuação avaliação cijfer оценка балл ocena puan अंक الدرجة điểm betyg karakter
+    """.split()
+)
+_FILLER = set(
+    """
+    so thus therefore then hence and but accordingly consequently in short sum summary the end all on
+    balance my our this that makes leaves means which it i i'd i'll i'm we'd we would will have to
+    must be is are was goes for with as of at now still clearly remains stays becomes an a one here
+    given everything going go gets went between two from by whole again submission response summary
+    text output model assistant candidate translation essay reply option item work criterion task
+    criterion task number code marker letter
+    mein meine meinem meiner das der die dem den also daher somit deshalb ist lautet bleibt es ich
+    für damit deswegen insgesamt zusammenfassend
+    donc mon ma le la les est par conséquent ainsi je ce sera en c'est pour l' enfin
+    por lo tanto mi el es será así que ello en definitiva es consiguiente portanto minha meu o é
+    assim eu quindi mia il dunque pertanto allora in definitiva dus mijn de het daarom zatem więc
+    moja mój jest to поэтому мой моя итак это benim इसलिए मेरा मेरी है अतः لذلك هي هو vậy là của tôi
+    derfor derför er är mitt min
+    """.split()
+)
+_UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
+_UNSPACED = re.compile(
+    "最終的?|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
+    "|よって|したがって|従って|ゆえに|因此|所以|综上|总之|따라서|그러므로|我的|私の|제|です|입니다|이다|[是为は为]"
+)
+_SCORE_UNSPACED = re.compile("スコア|点数|评分|評分|得分|점수|分数")
+_IT_IS = pattern(r"\s+it\s+is\W*$")
+_TIED = pattern(r"\s*[(\[]\s*(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]\W*$")
+_WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
+_MOST_WORDS = 14
+
+
+class Ending(NamedTuple):
+    """The verdict that a sentence consists of, and whether the sentence calls it the final one."""
+
+    option: str
+    is_final: bool
+
+
+def after_second_thought(text: str) -> str | None:
+    """What follows the last place where the judge takes back what it said; None without one."""
+    # What a JSON string says is thought before the verdict beside it.
+    ends = [match.end() for match in _AGAIN.finditer(text) if match.start() > 0]
+    if not ends or "{" not in text[: ends[-1]]:
+        return text[ends[-1] :] if ends else None
+    rest = text[ends[-1] :]
+    return rest if rest in without_json(text) else None
+
+
+def stated_at_end(
+    sentences: Sequence[Sentence], space: Space, *, is_choice: bool
+) -> Ending | None:
+    """The verdict that the last sentence consists of: "My final verdict is B", "CORRECT.".
+
+    "" where a final verdict before it differs, None without one. In a choice between numbered
+    candidates "score: 2" is no verdict.
+    """
+    place = next((n for n in range(len(sentences) - 1, 0, -1) if sentences[n].text), 0)
+    if not place:
+        return None
+    names = _VERDICT if is_choice else _VERDICT | _SCORE
+    end = _ending(sentences[place], space, names)
+    if end is None or not end.is_final:
+        return end
+    finals = {each.option for s in sentences[:place] if (each := _ending(s, space, names)) and each.is_final}
+    finals |= {option} if (option := space.value(sentences[0].text)) in space.exact else set()
+    return end if finals <= {end.option} else Ending("", True)
+
+
+def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
+    text, tied = _TIED.subn("", _IT_IS.sub("", sentence.text))
+    is_final = bool(_UNSPACED_FINAL.search(text))
+    text, unspaced = _UNSPACED.subn(" ", text) if len(text) < 200 else (text, 0)
+    parts = text.replace("’", "'").split()
+    if not 0 < len(parts) <= _MOST_WORDS:
+        return None
+    for n_words in (1, 2, 3):
+        head, value = parts[:-n_words], " ".join(parts[-n_words:])
+        option = space.value(value)
+        if option is not None and option in space.exact:
+            break
+    else:
+        return None
+    words = [word.casefold() for part in head for word in _WORD.findall(part)]
+    if any(char.isdigit() for part in head for char in part):
+        return None
+    is_final = is_final or any(word in _FINAL for word in words)
+    if any(word not in _FILLER | _FINAL | _VERDICT | _SCORE for word in words):
+        return None
+    if not words and not unspaced:
+        # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
+        return None if sentence.begins_line and not tied else Ending(option, bool(tied))
+    is_named = unspaced or any(word in names for word in words) or sentence.text != text
+    is_so = not (space.numeric and sentence.begins_line)
+    return Ending(option, is_final) if is_named or is_so else None
