@@ -38,6 +38,7 @@ _FINAL = set(
     окончательный окончательная nihai अंतिम النهائي النهائية cuối slutgiltig slutgiltigt endelig
     """.split()
 )
+_ADVERBS = {"overall", "finally", "ultimately", "definitely"}
 _VERDICT = set(
     """
     verdict answer decision choice pick winner result conclusion judgment judgement vote preference
@@ -65,9 +66,8 @@ _FILLER = set(
     so thus therefore then hence and but accordingly consequently in short sum summary the end all on
     balance my our this that makes leaves means which it i i'd i'll i'm we'd we would will have to
     must be is are was goes for with as of at now still clearly remains stays becomes an a one here
-    given everything going go gets went between two from by whole again submission response summary
-    text output model assistant candidate translation essay reply option item work criterion task
-    criterion task number code marker letter
+    given everything going go gets went between two from by whole again criterion task number code
+    marker letter
     mein meine meinem meiner das der die dem den also daher somit deshalb ist lautet bleibt es ich
     für damit deswegen insgesamt zusammenfassend
     donc mon ma le la les est par conséquent ainsi je ce sera en c'est pour l' enfin
@@ -77,6 +77,13 @@ _FILLER = set(
     derfor derför er är mitt min
     """.split()
 )
+_NOUNS = set(
+    """
+    submission response summary text output model assistant candidate translation essay reply option
+    item work story version system document passage image poem article conversation
+    """.split()
+)
+_ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
 _UNSPACED = re.compile(
     "最終的?|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
@@ -85,6 +92,7 @@ _UNSPACED = re.compile(
 _SCORE_UNSPACED = re.compile("スコア|点数|评分|評分|得分|점수|分数")
 _IT_IS = pattern(r"\s+it\s+is\W*$")
 _TIED = pattern(r"\s*[(\[]\s*(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]\W*$")
+_PREDICATE = re.compile(r"\s(?:is|wins)\b")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
 _MOST_WORDS = 14
 
@@ -122,7 +130,8 @@ def stated_at_end(
     if end is None or not end.is_final:
         return end
     finals = {each.option for s in sentences[:place] if (each := _ending(s, space, names)) and each.is_final}
-    finals |= {option} if (option := space.value(sentences[0].text)) in space.exact else set()
+    lead = sentences[0].text.strip(" .!").casefold()
+    finals |= {space.folded[lead]} if lead in space.folded else set()
     return end if finals <= {end.option} else Ending("", True)
 
 
@@ -136,19 +145,19 @@ def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
     for n_words in (1, 2, 3):
         head, value = parts[:-n_words], " ".join(parts[-n_words:])
         option = space.value(value)
-        if option is not None and option in space.exact:
+        if option in space.exact and not _PREDICATE.search(value):
             break
     else:
         return None
-    words = [word.casefold() for part in head for word in _WORD.findall(part)]
-    if any(char.isdigit() for part in head for char in part):
+    words = {word.casefold() for part in head for word in _WORD.findall(part)}
+    if words - _ALLOWED or value.endswith(":") or any(c.isdigit() for part in head for c in part):
         return None
-    is_final = is_final or any(word in _FINAL for word in words)
-    if any(word not in _FILLER | _FINAL | _VERDICT | _SCORE for word in words):
-        return None
-    if not words and not unspaced:
+    is_final = is_final or bool(words & _FINAL - (_ADVERBS if "," in " ".join(head) else set()))
+    if words <= _NOUNS and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
-        return None if sentence.begins_line and not tied else Ending(option, bool(tied))
-    is_named = unspaced or any(word in names for word in words) or sentence.text != text
+        is_whole = bool(tied) or (value[-1] in ".!" or not words)
+        is_item = sentence.begins_line and not tied
+        return Ending(option, bool(tied)) if is_whole and not is_item else None
+    is_named = bool(unspaced or words & names) or sentence.text != text
     is_so = not (space.numeric and sentence.begins_line)
     return Ending(option, is_final) if is_named or is_so else None

@@ -133,19 +133,24 @@ def _read_own(text: str, space: Space) -> str | None:
     end = stated_at_end(found, space, is_choice=space.pairwise or choice is not None)
     if end and end.is_final:
         return end.option
-    verdict = _concluded(found, space, choice, bool(named), len(text))
+    if choice and (verdict := _chosen_by_number(found, space, choice)):
+        return verdict
+    if end and choice:
+        return end.option  # Beside candidates with numbers, other numbers say little.
+    verdict = _concluded(found, space, bool(named), len(text))
     return end.option if end and verdict is None else verdict
 
 
+def _chosen_by_number(found: Sequence[Sentence], space: Space, choice: Space) -> str | None:
+    if (code := _tie_code(found, space, choice)) is not None:
+        return code
+    verdict = read_choice(found, choice)
+    return verdict if verdict in choice.options else None
+
+
 def _concluded(
-    found: Sequence[Sentence], space: Space, choice: Space | None, is_numbered: bool, length: int
+    found: Sequence[Sentence], space: Space, is_numbered: bool, length: int
 ) -> str | None:
-    if choice:
-        if (code := _tie_code(found, space, choice)) is not None:
-            return code
-        verdict = read_choice(found, choice)
-        if verdict in choice.options:
-            return verdict
     if space.pairwise or (space.short and not space.numeric):
         verdict = read_choice(found, space)
         # Beside numbered candidates, a number that chooses none counts something.

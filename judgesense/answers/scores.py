@@ -293,7 +293,11 @@ def _scores(text: str, space: Space) -> Iterator[str]:
                 continue
             rest = text[end : end + 24]
             if way is _OUT_OF:
-                if match[2] != space.options[-1] or (len(text) > 40 and not _RATES.search(text)):
+                # A long sentence may quote one, but not as what its colon announces.
+                announced = clause == "" and not text[match.end() :].strip(" .!*)")
+                if match[2] != space.options[-1] or (
+                    len(text) > 40 and not (announced or _RATES.search(text))
+                ):
                     continue
             elif _OTHER_SCALE.match(rest) and not same_scale.match(rest):
                 yield ""

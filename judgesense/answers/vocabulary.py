@@ -260,8 +260,8 @@ QUALIFIED = pattern(
     + r"\b"
 )
 REJECTED = pattern(
-    rf"\b(?:I|we)(?:\s+(?:would|will|could|do|can)(?:\s+not|n['’]t)|['’]d\s+not|\s+cannot|\s+can['’]t)"
-    rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|prefer|go\s+(?:with|for)|recommend|take|vote\s+for)\s+{X}(?={BLANK}(?:$|[,;:]))"
+    rf"\b(?:I|we)(?:\s+(?:would|will)(?:\s+not|n['’]t)|['’]d\s+not|\s+won['’]t)"
+    rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|go\s+(?:with|for)|vote\s+for)\s+{X}(?={BLANK}(?:$|[,;:]))"
 )
 """A candidate that the judge would not choose; of two, it chooses the other."""
 CONCLUDES = pattern(
