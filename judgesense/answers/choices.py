@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from judgesense.answers import vocabulary as words
 from judgesense.answers.space import Space
-from judgesense.answers.statements import Statement, conclusion
+from judgesense.answers.statements import Statement, conclusion, settled
 from judgesense.answers.text import Sentence
 
 SHORT = 80
@@ -27,7 +27,7 @@ def read_choice(sentences: Sequence[Sentence], space: Space) -> str | None:
     strong, weak = stated_choices(tokenised, space)
     lead, last = _lead(tokenised, sentences), _last_line(tokenised, sentences)
     verdict = conclusion(
-        lead and space.token_option(lead), last and space.token_option(last), strong
+        lead and space.token_option(lead), last and space.token_option(last), settled(strong, sentences, 1)
     )
     if verdict is not None:
         return verdict

@@ -64,7 +64,7 @@ _SCORE = set(
 _FILLER = set(
     """
     so thus therefore then hence and but accordingly consequently in short sum summary the end all on
-    balance my our this that makes leaves means which it i i'd i'll i'm we'd we would will have to
+    balance my our this that makes leaves means which it it's that's i i'd i'll i'm we'd we would will have to
     must be is are was goes for with as of at now still clearly remains stays becomes an a one here
     given everything going go gets went between two from by whole again criterion task number code
     marker letter
@@ -86,13 +86,14 @@ _NOUNS = set(
 _ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
 _UNSPACED = re.compile(
-    "最終的?|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
+    "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
     "|よって|したがって|従って|ゆえに|因此|所以|综上|总之|따라서|그러므로|我的|私の|제|です|입니다|이다|[是为は为]"
 )
 _SCORE_UNSPACED = re.compile("スコア|点数|评分|評分|得分|점수|分数")
 _IT_IS = pattern(r"\s+it\s+is\W*$")
 _TIED = pattern(r"\s*[(\[]\s*(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]\W*$")
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
+_LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
 _MOST_WORDS = 14
 
@@ -122,15 +123,16 @@ def stated_at_end(
     "" where a final verdict before it differs, None without one. In a choice between numbered
     candidates "score: 2" is no verdict.
     """
-    place = next((n for n in range(len(sentences) - 1, 0, -1) if sentences[n].text), 0)
-    if not place:
+    places = [n for n, each in enumerate(sentences) if _LETTER.search(each.text)]
+    if not places:
         return None
+    place = places[-1]
     names = _VERDICT if is_choice else _VERDICT | _SCORE
     end = _ending(sentences[place], space, names)
     if end is None or not end.is_final:
         return end
     finals = {each.option for s in sentences[:place] if (each := _ending(s, space, names)) and each.is_final}
-    lead = sentences[0].text.strip(" .!").casefold()
+    lead = "" if place == 0 else sentences[0].text.strip(" .!").casefold()
     finals |= {space.folded[lead]} if lead in space.folded else set()
     return end if finals <= {end.option} else Ending("", True)
 
@@ -152,6 +154,8 @@ def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
     words = {word.casefold() for part in head for word in _WORD.findall(part)}
     if words - _ALLOWED or value.endswith(":") or any(c.isdigit() for part in head for c in part):
         return None
+    if any(part.strip(",.;:()") in space.exact for part in head):
+        return None  # "A, B"
     is_final = is_final or bool(words & _FINAL - (_ADVERBS if "," in " ".join(head) else set()))
     if words <= _NOUNS and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.

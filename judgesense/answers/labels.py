@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain
 
 from judgesense.answers.space import Space
-from judgesense.answers.statements import Statement, conclusion
+from judgesense.answers.statements import Statement, conclusion, is_cut_off
 from judgesense.answers.text import Sentence
 from judgesense.answers.vocabulary import (
     CRITERION,
@@ -27,7 +27,7 @@ SHORT = 300
 _CUE = (
     one_of(
         "answer | verdict | rating | score | choice | decision | grade | label | judge?ment",
-        "classification | category | conclusion | evaluation | result | response | assessment",
+        "graded | classification | category | conclusion | evaluation | result | response | assessment",
         "choose | pick | select | say | respond with | réponse | respuesta | antwort | urteil",
     )
     + r"\b(?:\s+"
@@ -216,7 +216,9 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
     verdict = conclusion(lead, last, cued)
     if verdict is not None:
         return "" if lead is None and verdict in denied else verdict
-    return _only_label(sentences, labels) if length <= SHORT else None
+    if length > SHORT or is_cut_off(sentences):
+        return None
+    return _only_label(sentences, labels)
 
 
 def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[Statement], set[str]]:

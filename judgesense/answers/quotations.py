@@ -64,7 +64,11 @@ _REPORTED_ABOVE = pattern(
 )
 """What follows a block that was the judged text's: "The agent reported the JSON above."."""
 
-_SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!`)`([^`\n]{1,300})`(?!`)")
+_SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!\w)'([^'\n]{1,300})'(?!\w)|(?<!`)`([^`\n]{1,300})`(?!`)")
+_UNMARKED = re.compile(
+    r"\b(?:wrote|writes|says|said|claims|claimed|reads|(?:ends?|ended|closes)\s+with)\s*:\s*([^\s\"“{][^\n.!?]{0,200}[.!?])(?=\s)"
+)
+"""A quotation without marks: "The student wrote: GRADE: C."."""
 _MOST = 200
 _REACH = 160
 """Characters before a quotation in which it is introduced, and after it in which it is disowned."""
@@ -98,8 +102,8 @@ _INSTRUCTS = pattern(
     r"(?:simply\s+|just\s+)?(?:assume|presume|suppose|take\s+for\s+granted)\b"
     r"|\b(?:asks|asked|wants|tells|told|orders|instructs|begs|urges|demands)\s+(?:me|us|the\s+judge)\b"
     r"|\b(?:am|are|was|were|been|['’]m)\s+(?:asked|told|instructed|required|supposed|meant)\s+to\b"
-    r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
-    r"|given|required|expected|supposed))\b"
+    r"|\byou(?:['’]re\s+(?:not\s+)?(?:asked|told|given|required|supposed)\b|\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
+    r"|given|required|expected|supposed)))\b"
     r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"
     r"|\b(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|scale|system"
     r"\s+prompt)\s+(?:says?|asks?|states?|requires?|tells?|wants?|is|are|specif\w+|defines?"
@@ -146,6 +150,7 @@ def _quotable(text: str) -> Iterator[tuple[int, int]]:
     spans += [match.span() for match in _TRANSCRIPT.finditer(text)]
     spans += [match.span() for match in _INDENTED.finditer(text)]
     spans += [match.span() for match in _SPOKEN.finditer(text)] if len(text) < 20_000 else []
+    spans += [match.span(1) for match in _UNMARKED.finditer(text)]
     spans += [(start, end) for start, end, _ in json_values(text)]
     spans.sort()
     # Each is looked at with what surrounds it, so of very many only the first and last are.

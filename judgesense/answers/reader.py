@@ -12,7 +12,7 @@ from judgesense.answers.labels import cued_labels, read_label
 from judgesense.answers.markers import offers_markers, read_marked
 from judgesense.answers.quotations import own_part, without_quotations
 from judgesense.answers.ranks import calls_as_json
-from judgesense.answers.scores import read_score, stated_scores, with_stars_counted
+from judgesense.answers.scores import read_score, stated_scores, with_numbers
 from judgesense.answers.space import Space, space_of
 from judgesense.answers.text import Sentence, clean, sentences, without_json, without_markup, without_thinking
 from judgesense.answers.vocabulary import one_of, pattern
@@ -36,11 +36,21 @@ _CANDIDATE = re.compile(
 _RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")
 _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
+_FIRST_WORD = re.compile(r"[,.;:!、。，：]")
 _LAST = 300
 _ABSTAINS = pattern(
     r"(?:\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
     r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
-    r"|\bno\s+(?:grade|verdict|score|decision)\s+can\s+be\s+(?:given|made|reached))"
+    r"|\bno\s+(?:grade|rating|verdict|score|decision)\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
+    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|come\s+to|commit\s+to)"
+    rf"\s+(?:\w+\s+){{1,3}}?(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
+    r"|\b(?:won['’]t|will\s+not)\s+(?:pick|choose)\s+(?:one|either|between)|\bI\s+abstain\b"
+    r"|\bje\s+ne\s+(?:tranche|choisis|peux|saurais|me\s+prononce)\s*(?:pas|trancher|choisir)"
+    r"|\b(?:lege|kann|m[öo]chte)\s+(?:ich\s+)?mich\s+(?:\w+\s+)?nicht\b|\bich\s+(?:lege|kann)\s+mich\s+nicht\b"
+    r"|\bkann\s+(?:ich\s+)?(?:\w+\s+)?nicht\s+(?:entscheiden|beurteilen|sagen)|\bno\s+(?:puedo|me)\s+(?:decid|eleg|juzg|pronunci)\w+"
+    r"|\b(?:non\s+posso|non\s+riesco\s+a|n[ãa]o\s+(?:posso|consigo))\s+(?:decid|sceglie|giudic|escolh|julg)\w+"
+    r"|не\s+(?:могу|берусь)\s+(?:решить|выбрать|судить|сказать)|(?:判断|決め|選択|决定|选择|選び)(?:する)?(?:こと)?(?:は|が)?(?:でき|られ)(?:ない|ません)"
+    r"|(?:无法|不能|难以)(?:判断|决定|选择|评判)|(?:판단|결정|선택)할\s*수\s*없)"
     r"(?!\s*[^.]{0,80}\b(?:but|yet|however|still)\b)[^.!?\n]{0,80}[.!?]?\s*$"
 )
 """A text that ends without a verdict: "I leave it open."."""
@@ -95,7 +105,7 @@ def parse(
 def read(text: str, space: Space) -> str | None:
     """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
     if space.numeric:
-        text = with_stars_counted(text, space)
+        text = with_numbers(text, space)
         text = _PLUS.sub("", text)  # +2 is 2.
         if space.options[0][:1] != "-":
             text = _SIGN.sub("minus", text)  # -1 is not 1.
@@ -162,6 +172,8 @@ def _concluded(
     if verdict is None and space.spelled:  # "The answer is correct.", where C and I are offered
         word = read_label(found, space_of(tuple(space.spelled)), length)
         verdict = space.spelled[word] if word else word
+    if verdict is None and space.worded:  # "Nein, das Datum fehlt.", where YES and NO are offered
+        return space.worded.get(_FIRST_WORD.split(found[0].text.casefold())[0])
     return verdict
 
 
@@ -193,6 +205,9 @@ def _numbered(space: Space, candidates: set[int]) -> Space | None:
 def _contradicted(verdict: str, rest: str, space: Space) -> bool:
     """Whether the text after a marker states another verdict."""
     found = list(sentences(without_markup(rest)))
+    end = stated_at_end(found, space, is_choice=space.pairwise)
+    if end and end.option != verdict:
+        return True
     own_line = rest.rstrip().rpartition("\n")[2] if "\n" in rest.rstrip() else ""
     if len(own_line) <= _SHORT and space.value(without_markup(own_line)) not in (None, verdict):
         return True

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from judgesense.answers.space import NOUN, Space
-from judgesense.answers.statements import Statement, conclusion
+from judgesense.answers.statements import Statement, conclusion, settled
 from judgesense.answers.text import Sentence
 from judgesense.answers.vocabulary import one_of, pattern
 
@@ -150,8 +150,11 @@ _ROW = re.compile(r"^\W*-?\d+(?:\.\d+)?(?:\s*[,;/ ]\s*-?\d+(?:\.\d+)?)+\W*$")
 _STARS = re.compile(r"(\d\s*)?((?:[★⭐🌟]\ufe0f?\s?)+)((?:☆\s?)*)")
 
 
-def with_stars_counted(text: str, space: Space) -> str:
-    """The text with its stars as numbers, where they show the whole scale: "★★☆☆☆" is 2/5."""
+def with_numbers(text: str, space: Space) -> str:
+    """The text with "seven out of ten" as 7/10, and stars that show a whole scale as well."""
+
+
+    text = _WORDED.sub(lambda m: f"{_WORDS[m[1].lower()]}/{_WORDS[m[2].lower()]}", text)
 
     def counted(match: re.Match[str]) -> str:
         full, empty = (len(re.findall("[★⭐🌟☆]", part)) for part in match.groups("")[1:])
@@ -176,7 +179,8 @@ def read_score(sentences: Sequence[Sentence], space: Space) -> str | None:
         after = [s for s, _ in statements if overall and s.decisive and s.place > overall[-1].place]
         if len(options := {s.option for s in (*overall, *after)}) == 1 and overall:
             return options.pop()
-    return conclusion(lead, last, [s for s, _ in statements], criteria=True)
+    stated = settled([s for s, _ in statements], sentences, 0)
+    return conclusion(lead, last, stated, criteria=True)
 
 
 def _is_repeated(sentences: Sequence[Sentence]) -> bool:
@@ -271,7 +275,6 @@ def _scores(text: str, space: Space) -> Iterator[str]:
     if _FULL.match(text):
         yield space.options[-1]
         return
-    text = _WORDED.sub(lambda m: f"{_WORDS[m[1].lower()]}/{_WORDS[m[2].lower()]}", text)
     text = _OF_POINTS.sub(lambda m: f"score: {m[1]}/{m[2]}", text)
     text = _TOP_FIRST.sub(lambda m: f"score: {m[2] or m[4]}/{m[1] or m[3]}", text)
     text = _SCALES.sub(" ", text)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import UNCLEAR, Aliases, alias_key, is_scale, wrong_alias
 
-_STRIPPED = " \t\r\n*_`\"'“”‘’«»[](){}<>#$.,;:!"
+_STRIPPED = " \t\r\n*_`\"'“”‘’«»[](){}<>#$.,;:!。"
 TIES = frozenset({"tie", "tied", "equal", "same", "both", "draw", "neither", "c=tie"})
 NOUN = (
     r"(?:outputs?|responses?|assistant|answers?|models?|options?|candidates?|summary|passage|text"
@@ -24,6 +24,13 @@ _GRADES = {
     "p": ("partial", "partially correct", "partially", "partly correct", "partial credit"),
     "n": ("not attempted", "not_attempted", "no attempt", "none"),
 }
+_WORDED = {
+    "yes": "ja oui sí sim si si tak da да evet はい 是 是的 네 예 हाँ हां نعم vâng có",
+    "no": "nein non não nie nee nej нет hayır いいえ 否 不是 아니요 아니오 नहीं لا không",
+    "pass": "passed passes",
+    "fail": "failed fails",
+}
+"""Further words for a label, where they are a whole answer."""
 _PAIRS = ({"a", "b"}, {"1", "2"}, {"i", "ii"}, {"x", "y"}, {"first", "second"})
 _NAMES = (("1", "one", "first", "a"), ("2", "two", "second", "b"))
 _COMPARED = re.compile(r"^\s*(.{1,24}?)\s*(>{1,3}|<{1,3}|={1,2}|≻|≺)\s*(.{1,24}?)\s*$")
@@ -92,6 +99,8 @@ class Space:
             for option in (options if graded else ())
             for word in _GRADES[option.casefold()]
         }
+        worded = ((word, o) for o in options for word in _WORDED.get(o.casefold(), "").split())
+        self.worded = dict(worded)
         self.aliases = {alias_key(alias): option for alias, option in aliases}
         longest_first = sorted(aliases, key=lambda pair: len(pair[0]), reverse=True)
         self.alias_words = [_as_word(alias) for alias, _ in longest_first]
@@ -160,6 +169,8 @@ class Space:
                 return bare
             key = bare.casefold()
             if option := self.folded.get(key) or self.aliases.get(key) or self.spelled.get(key):
+                return option
+            if option := self.worded.get(key):
                 return option
             if (nth := _NTH.match(key)) and (option := self._ordinal.get(nth[1])):
                 return option

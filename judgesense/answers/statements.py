@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from judgesense.answers.text import Sentence
+
+_OPEN_END = re.compile(r"[a-z,]$")
+_MOST_WORDS_OF_A_LABEL = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,27 @@ class Statement:
     decisive: bool = False
     tie: bool = False
     overall: bool = False
+
+
+def settled(
+    statements: Sequence[Statement], sentences: Sequence[Sentence], first: int
+) -> list[Statement]:
+    """The statements that count: before an end that was cut off, only those that conclude.
+
+    ``first`` is the number of sentences that count as well, as they may be the answer.
+    """
+    if not is_cut_off(sentences):
+        return [*statements]
+    last = len(sentences) - 1
+    return [each for each in statements if each.decisive or not first <= each.place < last]
+
+
+def is_cut_off(sentences: Sequence[Sentence]) -> bool:
+    """Whether a text ends within a sentence: "Sentence 4:", "and the user"."""
+    last = sentences[-1]
+    goes_on = not last.begins_line and len(last.text.split()) > _MOST_WORDS_OF_A_LABEL
+    is_open = last.text.endswith(":") or (goes_on and _OPEN_END.search(last.text))
+    return len(sentences) > 1 and bool(is_open)
 
 
 def conclusion(

@@ -42,7 +42,7 @@ _BETTER = one_of(
 )
 _IS = one_of(
     "is | was | are | seems | appears | looks | remains | would | will | should | must | might",
-    "may | could | does | did | can | has | be | been | being | comes? out | stands? out",
+    "may | could | does | did | can | has(?= been| to be) | be | been | being | comes? out | stands? out",
     "ends? up | proves | turns? out",
 )
 _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
@@ -93,8 +93,9 @@ _LABEL = (
     rf"\s*(?:{_COPULA}\s*(?:that\s+)?:?|[:=]|->|→)\s*(?:(?:therefore|clearly|the|for|with)\s+)?"
 )
 
+_ASIDE = rf"(?:,[^,.;{TOKENS}]{{1,60}},)?"
 IS_BETTER = pattern(
-    rf"{X}(?:['’]s\s+{NOUN})?(?:,[^,.;{TOKENS}]{{1,60}},)?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
+    rf"{X}(?:['’]s\s+{NOUN})?{_ASIDE}{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
     r"(?!\s+\w+(?:ed|en|ten)\b|\s+than\s+(?:I|we|expected|average|usual|before|most|nothing)\b)"
 )
 WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
@@ -156,6 +157,8 @@ _BEFORE_ADJECTIVE = r"(?:(?!nicht|keine?|no|non|n[ãa]o|pas)\w+\s+){0,2}?"
 ELSEWHERE_BETTER = pattern(
     rf"{X}\s+(?:ist|war|est|es|é|è)\s+{_BEFORE_ADJECTIVE}{_ARTICLE}"
     r"(?:besser\w*|beste|[üu]berlegen|st[äa]rker\w*|meilleure?|mejor|superior|melhor|migliore)\b"
+    rf"|{X}(?:\s+(?:gewinnt|gana|vince|ganha|vence|wint|vinner|vinder|wygrywa|побеждает|выигрывает|kazan[ıi]r)"
+    r"|\s+l['’]emporte)(?!\s+(?:nicht|pas|niet))\b"
 )
 ELSEWHERE_PICKED = pattern(
     r"\b(?:entscheide\s+(?:ich\s+)?mich(?:\s+\w+){0,2}\s+f[üu]r|w[äa]hle(?:\s+ich)?|bevorzuge"
@@ -199,7 +202,7 @@ BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
 IS_MORE = pattern(
-    rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}(?=\s+\w)"
+    rf"{X}{_ASIDE}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}(?=\s+\w)"
 )
 
 NEGATION = pattern(
