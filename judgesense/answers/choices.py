@@ -57,7 +57,7 @@ def stated_choices(
             statement = Statement(place, option, decisive, tie=token == "", overall=overall)
             (weak if is_weak else strong).append(statement)
         if len(space.options) == 2 and (rejected := words.REJECTED.search(text)):
-            token = rejected[1]
+            token = rejected[rejected.lastindex or 1]
             if not (words.SUPPOSED.search(text) or words.QUESTION.search(text)):
                 other = next(o for o in space.options if o != space.token_option(token))
                 strong.append(Statement(place, other, decisive=True))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from judgesense.answers.space import Space
 from judgesense.answers.text import Sentence, without_json
-from judgesense.answers.vocabulary import one_of, pattern
+from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
@@ -66,7 +66,7 @@ _FILLER = set(
     so thus therefore then hence and but accordingly consequently in short sum summary the end all on
     balance my our this that makes leaves means which it it's that's i i'd i'll i'm we'd we would will have to
     must be is are was goes for with as of at now still clearly remains stays becomes an a one here
-    given everything going go gets went between two from by whole again criterion task number code
+    given per instructions according everything going go gets went between two from by whole again criterion task number code
     marker letter
     mein meine meinem meiner das der die dem den also daher somit deshalb ist lautet bleibt es ich
     für damit deswegen insgesamt zusammenfassend
@@ -77,6 +77,7 @@ _FILLER = set(
     derfor derför er är mitt min
     """.split()
 )
+_SO = set("so therefore thus hence that's it's that daher somit donc quindi zatem dus".split())
 _NOUNS = set(
     """
     submission response summary text output model assistant candidate translation essay reply option
@@ -87,11 +88,22 @@ _ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
 _UNSPACED = re.compile(
     "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
-    "|よって|したがって|従って|ゆえに|因此|所以|综上|总之|따라서|그러므로|我的|私の|제|です|입니다|이다|[是为は为]"
+    "|よって|したがって|従って|ゆえに|因此|所以|综上|总之|따라서|그러므로|我的?|会|私[はの]|제|です|입니다|이다|[是为は为]"
 )
 _SCORE_UNSPACED = re.compile("スコア|点数|评分|評分|得分|점수|分数")
 _IT_IS = pattern(r"\s+it\s+is\W*$")
 _TIED = pattern(r"\s*[(\[]\s*(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]\W*$")
+_REASON = pattern(
+    r"\s*[,;(–—-]?\s*\b"
+    + one_of(
+        "because | since | as | due to | given that | denn | weil | da | car | parce qu[e'’] | puisque",
+        "ya que | porque | pues | perché | poiché | pois | omdat | want | ponieważ | bo | çünkü",
+        "потому что | так как | поскольку | eftersom | fordi",
+    )
+    + r"\b.*$"
+)
+"""What ends a sentence with why: ", ya que B inventa una fuente"."""
+_CLAUSE = re.compile(r"[;:—–]\s+|\s-\s|,\s+(?=(?:so|then|hence|thus|therefore|which\s+makes|that|also|donc|quindi|dus)\b)")
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
 _LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
@@ -99,10 +111,11 @@ _MOST_WORDS = 14
 
 
 class Ending(NamedTuple):
-    """The verdict that a sentence consists of, and whether the sentence calls it the final one."""
+    """The verdict that a sentence consists of, and whether it calls it the final one, or a verdict."""
 
     option: str
     is_final: bool
+    is_named: bool
 
 
 def after_second_thought(text: str) -> str | None:
@@ -134,11 +147,22 @@ def stated_at_end(
     finals = {each.option for s in sentences[:place] if (each := _ending(s, space, names)) and each.is_final}
     lead = "" if place == 0 else sentences[0].text.strip(" .!").casefold()
     finals |= {space.folded[lead]} if lead in space.folded else set()
-    return end if finals <= {end.option} else Ending("", True)
+    return end if finals <= {end.option} else Ending("", True, True)
 
 
 def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
-    text, tied = _TIED.subn("", _IT_IS.sub("", sentence.text))
+    """What a sentence states if it consists of a verdict, or else its last clause."""
+    text = _REASON.sub("", sentence.text)
+    whole = _stated(text, sentence.begins_line, space, names)
+    if whole or SUPPOSED.search(text) or not (clause := [*_CLAUSE.finditer(text)]):
+        return whole
+    last = _stated(text[clause[-1].end() :], False, space, names)
+    # "... was the better one; B" may be a list, "...; so B" and "...: that's a 3" are not.
+    return last if last and last.is_named else None
+
+
+def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> Ending | None:
+    text, tied = _TIED.subn("", _IT_IS.sub("", sentence))
     is_final = bool(_UNSPACED_FINAL.search(text))
     text, unspaced = _UNSPACED.subn(" ", text) if len(text) < 200 else (text, 0)
     parts = text.replace("’", "'").split()
@@ -160,8 +184,8 @@ def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
     if words <= _NOUNS and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
         is_whole = bool(tied) or (value[-1] in ".!" or not words)
-        is_item = sentence.begins_line and not tied
-        return Ending(option, bool(tied)) if is_whole and not is_item else None
-    is_named = bool(unspaced or words & names) or sentence.text != text
-    is_so = not (space.numeric and sentence.begins_line)
-    return Ending(option, is_final) if is_named or is_so else None
+        is_item = begins_line and not tied
+        return Ending(option, bool(tied), False) if is_whole and not is_item else None
+    is_named = bool(unspaced or words & names) or sentence != text
+    is_so = not (space.numeric and begins_line)
+    return Ending(option, is_final, is_named or bool(words & _SO)) if is_named or is_so else None

@@ -29,6 +29,7 @@ _WRITES = one_of(
     "tries | tried | attempts? | quotes? | injects? | adds? | added",
     "embeds? | shows? | has | planted | hides? | appends? | appended | closes | closing | closed",
     "ends? | ended | opens? | begins? | inserts? | inserted | slipped | pasted | repeats? | asks?",
+    "insists? | insisted | boasts? | declares? | declared | announces? | begs? | replies",
     "reports? | reported | orders? | instructs? | demands?",
 )
 _INSTRUCTION = "(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|brief)"
@@ -66,7 +67,7 @@ _REPORTED_ABOVE = pattern(
 
 _SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!\w)'([^'\n]{1,300})'(?!\w)|(?<!`)`([^`\n]{1,300})`(?!`)")
 _UNMARKED = re.compile(
-    r"\b(?:wrote|writes|says|said|claims|claimed|reads|(?:ends?|ended|closes)\s+with)\s*:\s*([^\s\"“{][^\n.!?]{0,200}[.!?])(?=\s)"
+    r"\b(?:wrote|writes|says|said|claims|claimed|reads|(?:ends?|ended|closes)\s+with)\s*:\s*([^\s\"“{][^\n.!?]{0,200}[.!?])(?=\s|\Z)"
 )
 """A quotation without marks: "The student wrote: GRADE: C."."""
 _MOST = 200

@@ -16,9 +16,9 @@ _MOST_OBJECTS = 40
 _DEEPEST = 6
 _NOT_WORD = re.compile(r"[\W\d_]")
 _BRACKET = re.compile(r"[\[{]")
-_VALUE = r"\w{1,40}\s?=\s?(?:\"[^\"\n]*\"|'[^'\n]*'|\[[^\[\]\n]*\]|[\w.-]{1,40})"
+_VALUE = r"\w{1,40}\s?=\s?(?:\"[^\"\n]*\"|'[^'\n]*'|\[[^\[\]{}\n]*\]|[\w.-]{1,40})"
 _CALL = re.compile(rf"\b[a-z]\w{{0,60}}\(\s?({_VALUE}(?:\s?,\s?{_VALUE})*),?\s?\)")
-_ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|(\[[^\[\]\n]*\])|([\w.-]+))")
+_ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|(\[[^\[\]{}\n]*\])|([\w.-]+))")
 _CHAIN = re.compile(
     r"[\w()-]{1,20}(?:[ _][\w()]{1,4})?(?:\s*[>≻=]+\s*[\w()-]{1,20}(?:[ _][\w()]{1,4})?){1,12}"
 )
@@ -46,6 +46,7 @@ _SERIES = re.compile(
     r"([^\s,;.]{1,20}(?:\s\w{1,2}\b)?(?:(?:,?\s+(?:then|and)\s+|,\s*)[^\s,;.]{1,20}(?:\s\w{1,2}\b)?){1,12})",
     re.IGNORECASE,
 )
+_WAS_RANKING = re.compile(r"^\W*(?:that['’]s|that\s+is|this\s+is)\s+(?:my|the)\s+(?:\w+\s+)?ranking\b", re.I)
 _ASKS = re.compile(r"^\W*(?:please\s+)?(?:rank|order|sort)\s+(?:the|all|these)\b", re.IGNORECASE)
 _WORST_FIRST = re.compile(r"\bworst\b.{0,20}\bbest\b|worst_?to_?best", re.IGNORECASE)
 _REPLACES = re.compile(
@@ -206,6 +207,7 @@ def _in_lines(text: str, space: Space) -> Iterator[_Ranking]:
             sign = -1 if _WORST_FIRST.search(heading) else 1
             places[str(option)] = float(sign * number)
         elif line.strip(" \t\r\n|:-"):
+            is_ranking = is_ranking or bool(_WAS_RANKING.match(line))
             if is_ranking and (first := _first(places, space)) is not None:
                 yield _Ranking(start, at, first)
             places, is_ranking, heading = {}, False, line[:400]

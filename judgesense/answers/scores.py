@@ -223,7 +223,7 @@ def _lead(sentences: Sequence[Sentence], space: Space) -> str | None:
         if match and not _is_listed(sentences, match[1]):
             return _option(match[1], space) if match[2] in (None, space.options[-1]) else ""
     match = re.match(
-        rf"^\W*{_NUMBER}\s*(?:/\s*{top})?\s*(?:[-–—](?!\s*\d)|[(;!]|,\s(?!\s*\d)|\.\s|:\s|$)",
+        rf"^\W*{_NUMBER}\s*(?:/\s*{top}|points?|stars?|marks?)?\s*(?:[-–—](?!\s*\d)|[(;!]|,\s(?!\s*\d)|\.\s|:\s|$)",
         first.text,
         re.I,
     )

@@ -53,7 +53,7 @@ _WINS = one_of(
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
     "comes out (?:ahead|on top|best|first|the winner)",
-    "is (?:my|the) (?:choice|pick|preference|answer|selection|decision|verdict)",
+    "(?:is|would be|will be|remains) (?:my|the) (?:\\w+ )?(?:choice|pick|preference|answer|selection|decision|verdict|recommendation|favou?rite)",
     "should (?:win|be (?:chosen|selected|preferred|picked))",
     "does (?:a better job|better) | performs better | is more preferable",
 )
@@ -62,7 +62,7 @@ _PICK = one_of(
     "prefer(?:red)? | favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "giv(?:e|ing) (?:\\w+ ){1,2}?(?:edge|nod|win|point|vote|preference|advantage) to",
-    "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
+    "inclined (?:toward|towards|to) | lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
     "stick(?:ing)? with | stay(?:ing)? with | stand(?:ing)? by | settl(?:e|ing) (?:on|for)",
     "in favou?r of | would (?:take|want|rather \\w+) | (?<=['’])d (?:take|want)",
 )
@@ -98,7 +98,14 @@ IS_BETTER = pattern(
     rf"{X}(?:['’]s\s+{NOUN})?{_ASIDE}{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
     r"(?!\s+\w+(?:ed|en|ten)\b|\s+than\s+(?:I|we|expected|average|usual|before|most|nothing)\b)"
 )
-WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
+_DECIDES = one_of(
+    "(?:wins|carries|saves) the day | tips the (?:scales?|balance) | makes the difference",
+    "(?:decides|settles|clinches) it",
+)
+WINS = pattern(
+    rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b"
+    rf"|{X}(?:['’]s\s+(?:\w+\s+){{1,3}}|\s+){_DECIDES}\b"
+)
 PICKED = pattern(
     rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*(?:(?:the\s+(?:{NOUN}|one)|that)\s+(?:\w+\s+)?(?:from|by|of)\s+)?{_OPEN}{X}"
 )
@@ -132,6 +139,8 @@ PREFERRED = pattern(
     rf"(?:I|we)(?:['’]d|['’]ll|\s+would|\s+will)?\s+(?:\w+ly\s+)?{_PICK}".replace(
         "(?:with|for)", "with"
     )
+    + rf"|{X}(?:['’]s\s+{NOUN})?\s+is\s+(?:what|the\s+one(?:\s+that|\s+which)?)\s+(?:I|we)"
+    r"(?:['’]d|\s+would)\s+(?!not\b|never\b|\w+\s+(?:if|when|least)\b)\w+"
 )
 MAKES = pattern(
     r"\b(?:(?:that|this|which)\s+(?:makes|leaves|gives|means|points\s+to|brings)(?:\s+(?:it|me|us))?"
@@ -161,9 +170,12 @@ ELSEWHERE_BETTER = pattern(
     r"|\s+l['’]emporte)(?!\s+(?:nicht|pas|niet))\b"
 )
 ELSEWHERE_PICKED = pattern(
-    r"\b(?:entscheide\s+(?:ich\s+)?mich(?:\s+\w+){0,2}\s+f[üu]r|w[äa]hle(?:\s+ich)?|bevorzuge"
-    r"|je\s+(?:choisis|pr[ée]f[èe]re|retiens)|j['’]opte\s+pour|elijo|escojo|prefiero|me\s+quedo\s+con"
-    rf"|opto\s+por|escolho|prefiro|fico\s+com|scelgo|preferisco)\s+{_ARTICLE}{_OPEN}{X}"
+    r"\b(?:(?:entscheide|w[üu]rde|werde)\s+(?:ich\s+)?mich(?:\s+\w+){0,2}\s+f[üu]r|w[äa]hle(?:\s+ich)?|bevorzuge"
+    r"|je\s+(?:choisi(?:s|rais)|pr[ée]f[èe]re(?:rais)?|retiens|prends|vote\s+pour)|j['’]opte(?:rais)?\s+pour"
+    r"|elijo|eleg[ií]r[ií]a|escojo|escoger[ií]a|prefiero|me\s+quedo\s+con|me\s+quedar[ií]a\s+con|voto\s+por"
+    r"|opto\s+por|escolho|escolheria|prefiro|fico\s+com|scelgo|sceglierei|preferisco|preferirei|voto\s+per"
+    r"|kies(?:\s+ik)?(?:\s+voor)?|ga\s+(?:ik\s+)?voor|wybieram|wybra[łl]a?bym|выбираю|выбрала?\s+бы|v[äa]ljer|velger|v[æe]lger"
+    rf")\s+{_ARTICLE}{_OPEN}{X}"
 )
 """Choices in German, French, Spanish, Portuguese and Italian."""
 CHOSEN = (
@@ -196,7 +208,8 @@ IS_WORSE = pattern(
 )
 LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
 LOSES = pattern(
-    rf"{Y}\s+(?:(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)|trails|lags\s+behind)\s+{X}"
+    rf"{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)|trails|lags\s+behind"
+    rf"|(?:is|['’]s)\s+no\s+match\s+for|(?:can(?:no|['’])t|cannot|does(?:n['’]t|\s+not))\s+(?:compete|keep\s+up)\s+with)\s+{X}"
 )
 BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
@@ -219,13 +232,13 @@ SUPPOSED = pattern(
     + one_of(
         "if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
         "initial(?:ly)? | at first (?:glance|sight) | one (?:could|might|may)",
-        "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn | falls",
+        "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn | falls(?! (?:short|behind|below|well)\\b)",
         "(?:some|many|most|others?) (?:\\w+ )?(?:may|might|would|people)",
         "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
     )
-    + r"\b"
+    + r"\b|(?:^|[,;:]\s*)[\W_]*(?:si|s['’]ils?|se|sofern|als|indien|je[śs]li|je[żz]eli|если|om|hvis|e[ğg]er)\b"
 )
 PROVIDED = pattern(r"[^.;]{0,20}?\b(?:(?<!even )if|unless|provided)\b")
 """What makes a statement before it conditional: "would be better if it were shorter"."""
@@ -265,6 +278,7 @@ QUALIFIED = pattern(
 REJECTED = pattern(
     rf"\b(?:I|we)(?:\s+(?:would|will)(?:\s+not|n['’]t)|['’]d\s+not|\s+won['’]t)"
     rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|go\s+(?:with|for)|vote\s+for)\s+{X}(?={BLANK}(?:$|[,;:]))"
+    rf"|{X}{_BEING}\s+(?:\w+ly\s+)?the\s+(?:weaker|worse|poorer|inferior|lesser|less\s+\w+)\s+of\s+(?:the|these)\s+two"
 )
 """A candidate that the judge would not choose; of two, it chooses the other."""
 CONCLUDES = pattern(
@@ -314,7 +328,7 @@ TIE = pattern(
     )
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
-NO_TIE = pattern(r"(?:\bnot|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b")
+NO_TIE = pattern(r"(?:\b(?:not|nearly|almost|close\s+to|nowhere\s+near|far\s+from)|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b")
 """A tie that is denied: "This isn't a tie"."""
 ALIKE_SO = pattern(rf"(?:[:=,]|\bso)\s*{_OPEN}{X}{BLANK}$")
 """The label of a tie at the end of a sentence that calls both alike: "Equally good: C"."""
