@@ -24,7 +24,8 @@ _AGAIN = pattern(
         "moment mal | moment | warte | halt | attendez | attends | espera | espere | um momento",
         "un momento | aspetta | un attimo | wacht | chwila | подождите | стоп | bekle | vänta | vent",
     )
-    + r")(?![\w'’])|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
+    + r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?(?:verdict|rating"
+    r"|score|grade|answer|decision|choice|judge?ment)\b)|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
 
@@ -77,14 +78,14 @@ _FILLER = set(
     derfor derför er är mitt min
     """.split()
 )
-_SO = set("so therefore thus hence that's it's that daher somit donc quindi zatem dus".split())
+_SO = set("so but therefore thus hence that's it's that daher somit donc quindi zatem dus".split())
 _NOUNS = set(
     """
     submission response summary text output model assistant candidate translation essay reply option
     item work story version system document passage image poem article conversation
     """.split()
 )
-_ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS
+_ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS | {"tie", "tied", "draw"}
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
 _UNSPACED = re.compile(
     "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
@@ -92,7 +93,10 @@ _UNSPACED = re.compile(
 )
 _SCORE_UNSPACED = re.compile("スコア|点数|评分|評分|得分|점수|分数")
 _IT_IS = pattern(r"\s+it\s+is\W*$")
-_TIED = pattern(r"\s*[(\[]\s*(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]\W*$")
+_TIED = pattern(
+    r"\s*[(\[,]\s*(?:(?:i\.e\.|meaning|=)\s+)?(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]?\W*$"
+)
+_TIES = {"tie", "tied", "draw"}
 _REASON = pattern(
     r"\s*[,;(–—-]?\s*\b"
     + one_of(
@@ -103,7 +107,11 @@ _REASON = pattern(
     + r"\b.*$"
 )
 """What ends a sentence with why: ", ya que B inventa una fuente"."""
-_CLAUSE = re.compile(r"[;:—–]\s+|\s-\s|,\s+(?=(?:so|then|hence|thus|therefore|which\s+makes|that|also|donc|quindi|dus)\b)")
+_DEGREE = pattern(
+    r"\s*,?\s*(?:by\s+an?\s+\w+(?:\s+margin)?|hands\s+down|without\s+(?:a\s+)?doubt|no\s+question|clearly"
+    r"|narrowly|easily|definitely|of\s+course|here|overall)\W*$"
+)
+_CLAUSE = re.compile(r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|also|donc|quindi|dus)\b)")
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
 _LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
@@ -152,7 +160,7 @@ def stated_at_end(
 
 def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
     """What a sentence states if it consists of a verdict, or else its last clause."""
-    text = _REASON.sub("", sentence.text)
+    text = _DEGREE.sub("", _REASON.sub("", sentence.text))
     whole = _stated(text, sentence.begins_line, space, names)
     if whole or SUPPOSED.search(text) or not (clause := [*_CLAUSE.finditer(text)]):
         return whole
@@ -181,6 +189,8 @@ def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> 
     if any(part.strip(",.;:()") in space.exact for part in head):
         return None  # "A, B"
     is_final = is_final or bool(words & _FINAL - (_ADVERBS if "," in " ".join(head) else set()))
+    if words & _TIES and option.casefold() in {"1", "2", "a", "b"}:
+        return None
     if words <= _NOUNS and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
         is_whole = bool(tied) or (value[-1] in ".!" or not words)

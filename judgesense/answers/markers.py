@@ -97,7 +97,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _GRADE = re.compile(
-    r"\bGRADE\b(?:\s+(?:for|of)\b[^\n:.]{1,40})?\s*:\s*[\[(\"'*$]*((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
+    r"\bGRADE\b(?:\s+[a-z][^\n:.]{1,40})?\s*:\s*[\[(\"'*$]*((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
@@ -106,11 +106,12 @@ _ALONE = re.compile(r"(?m)^\s*\[\s*([^\[\]\n]{1,30}?)\s*\]\s*$")
 _SENTENCE_END = re.compile(r"\n|\.(?=\s)")
 _CONDITION = re.compile(r"\b(?:if|either|one of|such as|format|e\.g\.)\b", re.IGNORECASE)
 
+_CLAUSE_END = re.compile(r"[,;.，、；。]")
 _CLAUSE = 200
 """Characters before a marker that may say what it is."""
 
 _SUPPOSED = re.compile(
-    r"\b(?:if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
+    r"\b(?:although|though|while|whereas|aunque|obwohl|bien\s+que|quoique|sebbene|embora|хотя|if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
     r"|would\s+have|i['’]d\s+have|w[äa]re|w[üu]rde|h[äa]tte|ser[íi]a|serait|wenn|falls|sonst|andernfalls|si|s['’]ils?|sinon|cuando|quand|se|als|indien|je[śż]eli|je[śs]li|gdyby|e[ğg]er|jika|n[ếe]u|om|hvis|если)\b"
     r"|यदि|अगर|إذا|إن كان|لو|만약|이라면|라면|もし|場合|なら|如果|若|的话",
     re.IGNORECASE,
@@ -122,6 +123,8 @@ _CONCLUDES_ELSEWHERE = re.compile(
     r"|\b(?:fazit|ergebnis|daher|deshalb|somit|insgesamt|also|endg[üu]ltig\w*)\b"
     r"|\b(?:por\s+lo\s+tanto|por\s+tanto|en\s+conclusi[óo]n|en\s+resumen|finalmente|veredicto)\b"
     r"|\b(?:donc|en\s+conclusion|par\s+cons[ée]quent|finalement|portanto|quindi|pertanto)\b"
+    r"|\b(?:me\s+quedo\s+con|elijo|escojo|je\s+(?:choisis|retiens)|w[äa]hle|entscheide\s+(?:ich\s+)?mich|scelgo|escolho|opto"
+    r"|kies|wybieram|выбираю)\b|我选|選び|선택(?:합|하겠)"
     r"|\b(?:em\s+conclus[ãa]o|in\s+conclusione|dus|daarom|conclusie|zatem|wi[ęe]c|ostatecznie|wniosek|поэтому"
     r"|итак|итог\w*|вывод|вердикт|окончательн\w+|sonu[çc]\w*|karar\w*|kesimpulan\w*|k[ếe]t\s+lu[ậa]n|d[äe]rf[öo]r|slutsats)\b"
     r"|अंतिम|निष्कर्ष|इसलिए|अतः|النتيجة|الحكم|الخلاصة|لذلك|결론|따라서|그러므로|최종|結論|したがって|よって|最終|结论|因此|所以|综上|最终|總結|总之",
@@ -255,6 +258,8 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
             continue
         start = max(before, line)
         clause = text[start : match.start()][-_CLAUSE:]
+        if start == before > 0:  # "[[B]] would be shorter, I choose [[A]]": its own clause
+            clause = clause[end.start() :] if (end := _CLAUSE_END.search(clause)) else clause
         before = match.end()
         if _DENIED_BEFORE.search(clause) or _DENIED_AFTER.match(text, match.end()):
             continue

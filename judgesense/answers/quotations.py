@@ -30,7 +30,7 @@ _WRITES = one_of(
     "embeds? | shows? | has | planted | hides? | appends? | appended | closes | closing | closed",
     "ends? | ended | opens? | begins? | inserts? | inserted | slipped | pasted | repeats? | asks?",
     "insists? | insisted | boasts? | declares? | declared | announces? | begs? | replies",
-    "reports? | reported | orders? | instructs? | demands?",
+    "saying | writing | stating | claiming | reports? | reported | orders? | instructs? | demands?",
 )
 _INSTRUCTION = "(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|brief)"
 _INTRODUCED = pattern(
@@ -45,7 +45,7 @@ _INTRODUCED = pattern(
     rf"|\b(?:asked|told|want(?:s|ed)?|instructed|required|supposed|{_INSTRUCTION}"
     r"(?:\s+\w+){0,2}?\s+(?:says?|said|asks?|states?|reads?|goes))(?:\s+(?:me|us))?(?:\s+to)?\s*:?\s*$"
     r"|\b(?:candidate|submission|student|author|user)['’]s\s+(?:own\s+)?(?:\w+\s+)?$"
-    rf"|\b{NOUN}\s+(?:under|being|in\s+question|to\s+be)\b[^\n.!?]{{0,30}}:\s*$"
+    rf"|\b{NOUN}\s+(?:under|being|in\s+question|to\s+be|(?:that\s+)?(?:I|we)(?:['’]m|\s+am|\s+was|\s+have|['’]ve))\b[^\n.!?]{{0,30}}:\s*$"
     rf"|^\W*(?:{NOUN}|user|agent|human|bot)(?:\s+\(?\w{{1,2}}\)?)?\s*:\s*$"
 )
 """The end of what introduces a quotation: "The candidate wrote:"."""
@@ -54,7 +54,7 @@ _DISOWNED = pattern(
     rf"^[\"”’]?\s*,?\s*(?:the\s+)?(?:{_WRITER}\s+)?(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
     r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that(?:\s+is|['’]s|\s+was)|this\s+is|that\s+text|this\s+text"
     r"|this\s+(?:block|dialogue|conversation|exchange|snippet|excerpt)|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
-    r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my|copied|evaluated|judged"
+    r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|reply|output|model|assistant|agent|bot|student|user|customer|log|part\s+of|not\s+my|copied|evaluated|judged"
     r"|injection|quoted|written\s+by)"
 )
 """What follows a quotation that the judge disowns: "which is the candidate's own text"."""
@@ -88,7 +88,7 @@ _OWN_CLAUSE = pattern(
     r"[,;:)]\s*(?:(?:and|but|so|then|hence|thus|therefore)\s*:?\s+)?((?:(?:my|the)\s+(?:\w+\s+)?"
     r"(?:answer|verdict|rating|score|choice|grade|decision|label)\s+is"
     r"|I(?:['’](?:d|ll|m))?\s+(?:therefore\s+|would\s+|will\s+)?(?:answer|say|give|choose|pick|select|go\s+with"
-    r"|going\s+with|conclude|settle))\b.*)$"
+    r"|going\s+with|conclude|settle)|it['’]s|that['’]s)\b.*)$"
 )
 """What the judge says itself after what it repeats: "..., then I answer 3"."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from judgesense.answers.choices import read_choice, stated_choices
 from judgesense.answers.ending import after_second_thought, stated_at_end
+from judgesense.answers.labels import SHORT as MOST_TO_MENTION
 from judgesense.answers.labels import cued_labels, read_label
 from judgesense.answers.markers import offers_markers, read_marked
 from judgesense.answers.quotations import own_part, without_quotations
@@ -41,6 +42,7 @@ _LAST = 300
 _ABSTAINS = pattern(
     r"(?:\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
     r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
+    r"|\bI['’]m\s+(?:unsure|undecided|torn|not\s+sure)\b"
     r"|\bno\s+(?:grade|rating|verdict|score|decision)\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
     r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|come\s+to|commit\s+to)"
     rf"\s+(?:\w+\s+){{1,3}}?(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
@@ -147,8 +149,11 @@ def _read_own(text: str, space: Space) -> str | None:
         return verdict
     if end and choice:
         return end.option  # Beside candidates with numbers, other numbers say little.
-    verdict = _concluded(found, space, bool(named), len(text))
-    return end.option if end and verdict is None else verdict
+    # Where the last sentence is a verdict, a mention elsewhere is none.
+    verdict = _concluded(found, space, bool(named), MOST_TO_MENTION + 1 if end else len(text))
+    if end and verdict is None:
+        return end.option
+    return "" if end and verdict != end.option else verdict
 
 
 def _chosen_by_number(found: Sequence[Sentence], space: Space, choice: Space) -> str | None:

@@ -39,7 +39,7 @@ _CUE_WORD = one_of(
 _FILLER = one_of(
     "is | of | would be | should be | will be | for | to | the | this | a | an | it | as | at | be",
     "being | response | summary | answer | output | feedback | text | score | rating | given",
-    "assigned | therefore | that i (?:would )?(?:give|assign)",
+    "assigned | de | di | von | therefore | that i (?:would )?(?:give|assign)",
 )
 _CUE = pattern(
     rf"(?<![\w]){_CUE_WORD}(?![\w])(?:\s+{_FILLER})*\s*(?:[:=]|->|→|[-–—](?=\s))?\s*[(\[\"'“]*\s*{_NUMBER}"
@@ -58,6 +58,7 @@ _GIVE = pattern(
 _SO = pattern(
     rf"\b(?:so|hence|therefore|thus)[,:]?\s+(?:(?:it['’]s|that['’]s|it\s+is|i\s+say)\s+)?(?:an?\s+)?{_NUMBER}\W*$"
 )
+_GIVE_UNSPACED = re.compile(r"[给打][了出]?\s*(\d{1,6})\s*分")
 _FITS = pattern(
     rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
 )
@@ -286,7 +287,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE, _SO, _FITS):
+    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _SO, _FITS):
         for match in way.finditer(text):
             start, end = match.span(1)
             clause = _clause(text, start)

@@ -44,7 +44,8 @@ _ARTICLE = re.compile(
     r"\s+(?!(?:is|was|were|seems|would|will|should|has|had|does|did|because|since|as|over|or|and|vs"
     r"|wins|won|gives|gave|provides|provided|answers|directly|clearly|more|better|but|than|to|for"
     r"|in|on|with|correctly|also|only|if|looks|appears|gets|fits|outperforms|beats|addresses"
-    r"|contains|follows|meets|loses|lost|fails)\b)[a-z]"
+    r"|contains|follows|meets|loses|lost|fails|ist|war|gibt|liefert|hat|gewinnt|weil|est|donne|l|es|tiene|gana"
+    r"|ofrece|porque|vince|foi|jest|wint|und|et|y|e|oder|ou|o)\b)[a-z]"
 )
 _VERB = re.compile(r"\s+(?!series\b|species\b)(?:[a-z]+[^aisu]s|having|being)\b")
 """A verb after a name ("A covers"), as against a noun after an article ("A bonus")."""
@@ -118,7 +119,9 @@ class Space:
         self._mention = re.compile(self._mentions(), re.IGNORECASE)
         listed = "|".join(re.escape(o) for o in sorted(options, key=len, reverse=True))
         self._bare = re.compile(
-            rf"(?<![\w'’&/.-])[\"'“‘]?({listed})[\"”’]?'?(?!\w|[&/+#]|['’](?!s\b)\w|-\w|\.\w)"
+            # A letter may stand within Chinese, Japanese or Korean: "回答Bの方が".
+            rf"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’&/.-])[\"'“‘]?({listed})[\"”’]?'?"
+            rf"(?![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[&/+#]|['’](?!s\b)\w|-\w|\.\w)"
         )
         self.legend = re.compile(
             rf"(?<![\w.])[\"'“(\[]*({listed})[\"'”)\]]*\s*"

@@ -37,7 +37,8 @@ _ADVERBS = rf"(?:\s*,?\s*{_ADVERB}\s*,?)*\s+"
 _DEGREE = one_of("clear | clearly | overall | far | much | slightly | obvious | most | more | only")
 _BETTER = one_of(
     "better | best | superior | preferable | preferred | stronger | strongest | favou?red",
-    "winner | winning | top choice | one to choose",
+    "winner | winning | top choice",
+    "one to (?:choose|pick|send|use|take|go with|publish|keep|deploy|ship|prefer)",
     "(?:right|correct|better) (?:choice|answer|response|one|option|output|pick)",
 )
 _IS = one_of(
@@ -96,7 +97,7 @@ _LABEL = (
 _ASIDE = rf"(?:,[^,.;{TOKENS}]{{1,60}},)?"
 IS_BETTER = pattern(
     rf"{X}(?:['’]s\s+{NOUN})?{_ASIDE}{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
-    r"(?!\s+\w+(?:ed|en|ten)\b|\s+than\s+(?:I|we|expected|average|usual|before|most|nothing)\b)"
+    rf"(?!\s+\w+(?:ed|en|ten)\b|\s+than\s+(?!{Y}|(?:the\s+)?(?:other|alternative|former|latter|first|second|competing|rival|its)\b|that\b))"
 )
 _DECIDES = one_of(
     "(?:wins|carries|saves) the day | tips the (?:scales?|balance) | makes the difference",
@@ -125,7 +126,7 @@ GIVES_BETTER = pattern(
     r"(?:better|best|superior|stronger|(?:more|most)\s+\w+)\b"
 )
 BETTER_IS_FROM = pattern(
-    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning|(?:more|most)\s+\w+(?=\s+(?:of|{NOUN}|one)\b))\s+"
+    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning|(?:more|most)\s+\w+(?=\s+(?:of|{NOUN}|one|is)\b))\s+"
     rf"(?:of\s+(?:(?:the|these)\s+(?:\w+\s+){{1,4}}|them\s+))?"
     rf"(?:{_NAME}\s+)?(?:(?:overall|here)\s+)?"
     rf"(?:is|was|comes|came|would\s+be|has\s+to\s+be|must\s+be)\s+(?:therefore\s+|clearly\s+)?"
@@ -165,8 +166,11 @@ _ARTICLE = r"(?:(?:die|der|das|den|la|le|el|il|a|o)\s+)?"
 _BEFORE_ADJECTIVE = r"(?:(?!nicht|keine?|no|non|n[ãa]o|pas)\w+\s+){0,2}?"
 ELSEWHERE_BETTER = pattern(
     rf"{X}\s+(?:ist|war|est|es|é|è)\s+{_BEFORE_ADJECTIVE}{_ARTICLE}"
-    r"(?:besser\w*|beste|[üu]berlegen|st[äa]rker\w*|meilleure?|mejor|superior|melhor|migliore)\b"
+    r"(?:besser\w*|beste|[üu]berlegen|st[äa]rker\w*|meilleure?|mejor|superior|melhor|migliore|лучше|beter|lepsz[aye])\b"
+    rf"|{X}\s*(?:の(?:方|ほう)が|[がは가이은는更]|)\s*(?:より\s*)?(?:優れ|良い|よい|더\s*(?:낫|나은|좋|우수|적절)|更[好优佳]|较好|胜出|лучше\b)"
     rf"|{X}(?:\s+(?:gewinnt|gana|vince|ganha|vence|wint|vinner|vinder|wygrywa|побеждает|выигрывает|kazan[ıi]r)"
+    r"|\s+(?:donne|propose|offre|gibt|liefert|bietet|da|ofrece|fornisce|dá|oferece|geeft|daje)\s+(?:\w+\s+)?"
+    r"(?:meilleure?|besser\w*|beste|mejor|migliore|melhor|betere|lepsz[aąy])"
     r"|\s+l['’]emporte)(?!\s+(?:nicht|pas|niet))\b"
 )
 ELSEWHERE_PICKED = pattern(
@@ -328,7 +332,10 @@ TIE = pattern(
     )
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
-NO_TIE = pattern(r"(?:\b(?:not|nearly|almost|close\s+to|nowhere\s+near|far\s+from)|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b")
+NO_TIE = pattern(
+    r"\b(?:going\s+to|would\s+have|wanted\s+to|tempted\s+to|inclined\s+to)\s+(?:\w+\s+){1,3}an?\s+(?:tie|draw)\b|"
+    r"(?:\b(?:not|nearly|almost|close\s+to|nowhere\s+near|far\s+from)|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b"
+)
 """A tie that is denied: "This isn't a tie"."""
 ALIKE_SO = pattern(rf"(?:[:=,]|\bso)\s*{_OPEN}{X}{BLANK}$")
 """The label of a tie at the end of a sentence that calls both alike: "Equally good: C"."""
