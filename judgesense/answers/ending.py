@@ -196,6 +196,6 @@ def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> 
         is_whole = bool(tied) or (value[-1] in ".!" or not words)
         is_item = begins_line and not tied
         return Ending(option, bool(tied), False) if is_whole and not is_item else None
-    is_named = bool(unspaced or words & names) or sentence != text
+    is_named = bool(unspaced or words & (names | _TIES)) or sentence != text
     is_so = not (space.numeric and begins_line)
     return Ending(option, is_final, is_named or bool(words & _SO)) if is_named or is_so else None

@@ -41,6 +41,7 @@ _INTRODUCED = pattern(
     r"|\b(?:that|which)\s+I\s+(?:was|am)\s+(?:given|shown|asked)[^\n.]{0,20}:\s*$"
     r"|\b(?:previous|earlier|former|other|another|first)\s+(?:judge|evaluator|reviewer|grader|rater"
     r"|annotator|colleague)(?:['’]s\s+\w+)?\s*(?:\w+\s*)?:\s*$"
+    r"|(?<!\bI\s)(?<!\bwe\s)\b(?:says|said|saying|wrote|writing|insists|claiming)\s*[:,]?\s*$"
     r"|\b(?:quot(?:e|es|ing)|citing)\b[^\n.!?]{0,60}:\s*$"
     rf"|\b(?:asked|told|want(?:s|ed)?|instructed|required|supposed|{_INSTRUCTION}"
     r"(?:\s+\w+){0,2}?\s+(?:says?|said|asks?|states?|reads?|goes))(?:\s+(?:me|us))?(?:\s+to)?\s*:?\s*$"
@@ -87,8 +88,8 @@ _IN_BRACKETS = re.compile(r"\([^()]{1,300}\)")
 _OWN_CLAUSE = pattern(
     r"[,;:)]\s*(?:(?:and|but|so|then|hence|thus|therefore)\s*:?\s+)?((?:(?:my|the)\s+(?:\w+\s+)?"
     r"(?:answer|verdict|rating|score|choice|grade|decision|label)\s+is"
-    r"|I(?:['’](?:d|ll|m))?\s+(?:therefore\s+|would\s+|will\s+)?(?:answer|say|give|choose|pick|select|go\s+with"
-    r"|going\s+with|conclude|settle)|it['’]s|that['’]s)\b.*)$"
+    r"|(?:it|that)['’]s|I(?:['’](?:d|ll|m))?\s+(?:therefore\s+|would\s+|will\s+)?(?:answer|say|give|choose|pick|select|go\s+with"
+    r"|going\s+with|conclude|settle))\b.*)$"
 )
 """What the judge says itself after what it repeats: "..., then I answer 3"."""
 

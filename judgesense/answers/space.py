@@ -15,7 +15,8 @@ NOUN = (
     r"(?:outputs?|responses?|assistant|answers?|models?|options?|candidates?|summary|passage|text"
     r"|system|document|choice|version|reply|completion|solution|story|translation|image|result"
     r"|chatbot|generation|article|statement|conversation|explanation|argument|query|poem|essay"
-    r"|review|paragraph|sentence|item|code|antwort|ausgabe|r[ée]ponse|respuesta|resposta|risposta"
+    r"|letter|draft|email|guide|recipe|itinerary|proposal|message|report|tutorial|description|speech"
+    r"|submission|entry|review|paragraph|sentence|item|code|antwort|ausgabe|r[ée]ponse|respuesta|resposta|risposta"
     r"|opci[óo]n|opç[ãa]o|opzione)"
 )
 _GRADES = {
@@ -45,7 +46,7 @@ _ARTICLE = re.compile(
     r"|wins|won|gives|gave|provides|provided|answers|directly|clearly|more|better|but|than|to|for"
     r"|in|on|with|correctly|also|only|if|looks|appears|gets|fits|outperforms|beats|addresses"
     r"|contains|follows|meets|loses|lost|fails|ist|war|gibt|liefert|hat|gewinnt|weil|est|donne|l|es|tiene|gana"
-    r"|ofrece|porque|vince|foi|jest|wint|und|et|y|e|oder|ou|o)\b)[a-z]"
+    r"|ofrece|porque|vince|foi|jest|wint|und|et|y|e|oder|ou|o)(?:n['’]t)?\b)[a-z]"
 )
 _VERB = re.compile(r"\s+(?!series\b|species\b)(?:[a-z]+[^aisu]s|having|being)\b")
 """A verb after a name ("A covers"), as against a noun after an article ("A bonus")."""
