@@ -27,7 +27,9 @@ def read_choice(sentences: Sequence[Sentence], space: Space) -> str | None:
     strong, weak = stated_choices(tokenised, space)
     lead, last = _lead(tokenised, sentences), _last_line(tokenised, sentences)
     verdict = conclusion(
-        lead and space.token_option(lead), last and space.token_option(last), settled(strong, sentences, 1)
+        lead and space.token_option(lead),
+        last and space.token_option(last),
+        settled(strong, sentences, 1),
     )
     if verdict is not None:
         return verdict

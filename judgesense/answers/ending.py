@@ -30,60 +30,21 @@ _AGAIN = pattern(
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
 
 _FINAL = set(
-    """
-    final overall revised corrected updated amended adjusted definitive total ultimately finally
-    endgültig endgültige endgültiges endgültiger abschließend abschließende abschließendes
-    gesamtnote gesamturteil gesamtwertung revidierte korrigierte korrigiertes
-    définitif définitive finale globale définitivement general global definitivo definitiva
-    complessivo complessiva końcowy końcowa ostateczny ostateczna ostatecznie итоговый итоговая
-    окончательный окончательная nihai अंतिम النهائي النهائية cuối slutgiltig slutgiltigt endelig
-    """.split()
+    ["final", "overall", "revised", "corrected", "updated", "amended", "adjusted", "definitive", "total", "ultimately", "finally", "endgültig", "endgültige", "endgültiges", "endgültiger", "abschließend", "abschließende", "abschließendes", "gesamtnote", "gesamturteil", "gesamtwertung", "revidierte", "korrigierte", "korrigiertes", "définitif", "définitive", "finale", "globale", "définitivement", "general", "global", "definitivo", "definitiva", "complessivo", "complessiva", "końcowy", "końcowa", "ostateczny", "ostateczna", "ostatecznie", "итоговый", "итоговая", "окончательный", "окончательная", "nihai", "अंतिम", "النهائي", "النهائية", "cuối", "slutgiltig", "slutgiltigt", "endelig"]
 )
 _ADVERBS = {"overall", "finally", "ultimately", "definitely"}
 _VERDICT = set(
-    """
-    verdict answer decision choice pick winner result conclusion judgment judgement vote preference
-    preferred selection assessment evaluation label classification outcome better best superior
-    stronger winning answer choose pick select conclude vote say settle decide prefer
-    urteil ergebnis fazit entscheidung antwort gewinner sieger wahl bessere beste besser
-    décision choix réponse gagnant gagnante meilleure meilleur jugement
-    veredicto decisión conclusión elección respuesta ganador ganadora mejor resultado elijo
-    resposta decisão conclusão escolha vencedor vencedora melhor escolho
-    verdetto decisione conclusione scelta risposta vincitore vincitrice migliore risultato scelgo
-    oordeel conclusie antwoord winnaar keuze beste werdykt odpowiedź zwycięzca lepsza wybór wybieram
-    вердикт ответ итог вывод решение победитель лучше лучший выбираю sonuç karar kazanan cevap
-    निर्णय उत्तर النتيجة الحكم الإجابة القرار luận kết vinnare svar utslag afgørelse
-    """.split()
+    ["verdict", "answer", "decision", "choice", "pick", "winner", "result", "conclusion", "judgment", "judgement", "vote", "preference", "preferred", "selection", "assessment", "evaluation", "label", "classification", "outcome", "better", "best", "superior", "stronger", "winning", "answer", "choose", "pick", "select", "conclude", "vote", "say", "settle", "decide", "prefer", "urteil", "ergebnis", "fazit", "entscheidung", "antwort", "gewinner", "sieger", "wahl", "bessere", "beste", "besser", "décision", "choix", "réponse", "gagnant", "gagnante", "meilleure", "meilleur", "jugement", "veredicto", "decisión", "conclusión", "elección", "respuesta", "ganador", "ganadora", "mejor", "resultado", "elijo", "resposta", "decisão", "conclusão", "escolha", "vencedor", "vencedora", "melhor", "escolho", "verdetto", "decisione", "conclusione", "scelta", "risposta", "vincitore", "vincitrice", "migliore", "risultato", "scelgo", "oordeel", "conclusie", "antwoord", "winnaar", "keuze", "beste", "werdykt", "odpowiedź", "zwycięzca", "lepsza", "wybór", "wybieram", "вердикт", "ответ", "итог", "вывод", "решение", "победитель", "лучше", "лучший", "выбираю", "sonuç", "karar", "kazanan", "cevap", "निर्णय", "उत्तर", "النتيجة", "الحكم", "الإجابة", "القرار", "luận", "kết", "vinnare", "svar", "utslag", "afgørelse"]
 )
 _SCORE = set(
-    """
-    score rating grade mark points point stars rate grade give award assign note bewertung punktzahl
-    punkte gesamtnote gesamturteil gesamtwertung puntuación nota calificación valoración punteggio
-    voto pontuação avaliação cijfer оценка балл ocena puan अंक الدرجة điểm betyg karakter
-    """.split()
+    ["score", "rating", "grade", "mark", "points", "point", "stars", "rate", "grade", "give", "award", "assign", "note", "bewertung", "punktzahl", "punkte", "gesamtnote", "gesamturteil", "gesamtwertung", "puntuación", "nota", "calificación", "valoración", "punteggio", "voto", "pontuação", "avaliação", "cijfer", "оценка", "балл", "ocena", "puan", "अंक", "الدرجة", "điểm", "betyg", "karakter"]
 )
 _FILLER = set(
-    """
-    so thus therefore then hence and but accordingly consequently in short sum summary the end all on
-    balance my our this that makes leaves means which it it's that's i i'd i'll i'm we'd we would will have to
-    must be is are was goes for with as of at now still clearly remains stays becomes an a one here
-    given per instructions according everything going go gets went between two from by whole again criterion task number code
-    marker letter
-    mein meine meinem meiner das der die dem den also daher somit deshalb ist lautet bleibt es ich
-    für damit deswegen insgesamt zusammenfassend
-    donc mon ma le la les est par conséquent ainsi je ce sera en c'est pour l' enfin
-    por lo tanto mi el es será así que ello en definitiva es consiguiente portanto minha meu o é
-    assim eu quindi mia il dunque pertanto allora in definitiva dus mijn de het daarom zatem więc
-    moja mój jest to поэтому мой моя итак это benim इसलिए मेरा मेरी है अतः لذلك هي هو vậy là của tôi
-    derfor derför er är mitt min
-    """.split()
+    ["so", "thus", "therefore", "then", "hence", "and", "but", "accordingly", "consequently", "in", "short", "sum", "summary", "the", "end", "all", "on", "balance", "my", "our", "this", "that", "makes", "leaves", "means", "which", "it", "it's", "that's", "i", "i'd", "i'll", "i'm", "we'd", "we", "would", "will", "have", "to", "must", "be", "is", "are", "was", "goes", "for", "with", "as", "of", "at", "now", "still", "clearly", "remains", "stays", "becomes", "an", "a", "one", "here", "given", "per", "instructions", "according", "everything", "going", "go", "gets", "went", "between", "two", "from", "by", "whole", "again", "criterion", "task", "number", "code", "marker", "letter", "mein", "meine", "meinem", "meiner", "das", "der", "die", "dem", "den", "also", "daher", "somit", "deshalb", "ist", "lautet", "bleibt", "es", "ich", "für", "damit", "deswegen", "insgesamt", "zusammenfassend", "donc", "mon", "ma", "le", "la", "les", "est", "par", "conséquent", "ainsi", "je", "ce", "sera", "en", "c'est", "pour", "l'", "enfin", "por", "lo", "tanto", "mi", "el", "es", "será", "así", "que", "ello", "en", "definitiva", "es", "consiguiente", "portanto", "minha", "meu", "o", "é", "assim", "eu", "quindi", "mia", "il", "dunque", "pertanto", "allora", "in", "definitiva", "dus", "mijn", "de", "het", "daarom", "zatem", "więc", "moja", "mój", "jest", "to", "поэтому", "мой", "моя", "итак", "это", "benim", "इसलिए", "मेरा", "मेरी", "है", "अतः", "لذلك", "هي", "هو", "vậy", "là", "của", "tôi", "derfor", "derför", "er", "är", "mitt", "min"]
 )
-_SO = set("so but therefore thus hence that's it's that daher somit donc quindi zatem dus".split())
+_SO = set(["so", "but", "therefore", "thus", "hence", "that's", "it's", "that", "daher", "somit", "donc", "quindi", "zatem", "dus"])
 _NOUNS = set(
-    """
-    submission response summary text output model assistant candidate translation essay reply option
-    item work story version system document passage image poem article conversation
-    """.split()
+    ["submission", "response", "summary", "text", "output", "model", "assistant", "candidate", "translation", "essay", "reply", "option", "item", "work", "story", "version", "system", "document", "passage", "image", "poem", "article", "conversation"]
 )
 _ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS | {"tie", "tied", "draw"}
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
@@ -111,7 +72,9 @@ _DEGREE = pattern(
     r"\s*,?\s*(?:by\s+an?\s+\w+(?:\s+margin)?|hands\s+down|without\s+(?:a\s+)?doubt|no\s+question|clearly"
     r"|narrowly|easily|definitely|of\s+course|here|overall)\W*$"
 )
-_CLAUSE = re.compile(r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|also|donc|quindi|dus)\b)")
+_CLAUSE = re.compile(
+    r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|also|donc|quindi|dus)\b)"
+)
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
 _LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
@@ -136,9 +99,7 @@ def after_second_thought(text: str) -> str | None:
     return rest if rest in without_json(text) else None
 
 
-def stated_at_end(
-    sentences: Sequence[Sentence], space: Space, *, is_choice: bool
-) -> Ending | None:
+def stated_at_end(sentences: Sequence[Sentence], space: Space, *, is_choice: bool) -> Ending | None:
     """The verdict that the last sentence consists of: "My final verdict is B", "CORRECT.".
 
     "" where a final verdict before it differs, None without one. In a choice between numbered
@@ -152,7 +113,11 @@ def stated_at_end(
     end = _ending(sentences[place], space, names)
     if end is None or not end.is_final:
         return end
-    finals = {each.option for s in sentences[:place] if (each := _ending(s, space, names)) and each.is_final}
+    finals = {
+        each.option
+        for s in sentences[:place]
+        if (each := _ending(s, space, names)) and each.is_final
+    }
     lead = "" if place == 0 else sentences[0].text.strip(" .!").casefold()
     finals |= {space.folded[lead]} if lead in space.folded else set()
     return end if finals <= {end.option} else Ending("", True, True)
@@ -165,8 +130,10 @@ def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
     if whole or SUPPOSED.search(text) or not (clause := [*_CLAUSE.finditer(text)]):
         return whole
     last = _stated(text[clause[-1].end() :], False, space, names)
-    # "... was the better one; B" may be a list, "...; so B" and "...: that's a 3" are not.
-    return last if last and last.is_named else None
+    # "Tone: B" and "...; B" may be of a list, "..., and that is decisive: B" is not.
+    start, end = clause[-1].span()
+    announced = not space.numeric and ":" in text[start:end] and len(text[:start].split()) >= 5
+    return last if last and (last.is_named or announced) else None
 
 
 def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> Ending | None:
@@ -197,5 +164,5 @@ def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> 
         is_item = begins_line and not tied
         return Ending(option, bool(tied), False) if is_whole and not is_item else None
     is_named = bool(unspaced or words & (names | _TIES)) or sentence != text
-    is_so = not (space.numeric and begins_line)
+    is_so = not (space.numeric and begins_line) or bool(words & _SO)
     return Ending(option, is_final, is_named or bool(words & _SO)) if is_named or is_so else None

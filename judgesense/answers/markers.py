@@ -72,7 +72,9 @@ VERDICT_KEYS = frozenset(
 
 _PRIORITY = ("final", "overall", "verdict", "winner", "answer", "score", "rating")
 _NOT_WORD = re.compile(r"[\W\d_]")
-_COUNT = re.compile(r"max|min|scale|version|weight|errors?|issues?|mistakes?|count|number|flaws?|words?|steps?|id$|index")
+_COUNT = re.compile(
+    r"max|min|scale|version|weight|errors?|issues?|mistakes?|count|number|flaws?|words?|steps?|id$|index"
+)
 _FIELD = re.compile(
     r"[\"']([^\W\d][\w -]{0,30})[\"']\s*:\s*"
     r"(?:\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'|(-?\d{1,6}(?:\.\d{1,6})?|true|false)(?=\s*(?:[,}\n]|$)))",

@@ -42,6 +42,7 @@ _INTRODUCED = pattern(
     r"|\b(?:previous|earlier|former|other|another|first)\s+(?:judge|evaluator|reviewer|grader|rater"
     r"|annotator|colleague)(?:['’]s\s+\w+)?\s*(?:\w+\s*)?:\s*$"
     r"|(?<!\bI\s)(?<!\bwe\s)\b(?:says|said|saying|wrote|writing|insists|claiming)\s*[:,]?\s*$"
+    r"|\bself-?(?:evaluation|assessment|rating|grade|score|review|report)\b[^\n.!?]{0,40}:\s*$"
     r"|\b(?:quot(?:e|es|ing)|citing)\b[^\n.!?]{0,60}:\s*$"
     rf"|\b(?:asked|told|want(?:s|ed)?|instructed|required|supposed|{_INSTRUCTION}"
     r"(?:\s+\w+){0,2}?\s+(?:says?|said|asks?|states?|reads?|goes))(?:\s+(?:me|us))?(?:\s+to)?\s*:?\s*$"
@@ -66,9 +67,11 @@ _REPORTED_ABOVE = pattern(
 )
 """What follows a block that was the judged text's: "The agent reported the JSON above."."""
 
-_SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!\w)'([^'\n]{1,300})'(?!\w)|(?<!`)`([^`\n]{1,300})`(?!`)")
-_UNMARKED = re.compile(
-    r"\b(?:wrote|writes|says|said|claims|claimed|reads|(?:ends?|ended|closes)\s+with)\s*:\s*([^\s\"“{][^\n.!?]{0,200}[.!?])(?=\s|\Z)"
+_SPOKEN = re.compile(
+    r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!\w)'([^'\n]{1,300})'(?!\w)|(?<!`)`([^`\n]{1,300})`(?!`)"
+)
+_UNMARKED = pattern(
+    r"\b(?:wrote|writes|says|said|claims|claimed|reads|self-\w+(?:\s\w+){0,4}|(?:ends?|ended|closes)\s+with)\s*:\s*([^\s\"“{][^\n.!?]{0,200}[.!?])(?=\s|\Z)"
 )
 """A quotation without marks: "The student wrote: GRADE: C."."""
 _MOST = 200

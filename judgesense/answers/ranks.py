@@ -42,11 +42,13 @@ _RANKS = re.compile(
 )
 _BEST = re.compile(r"^\W*\(?(?:the\s+)?(?:best|winner|first)\b", re.IGNORECASE)
 _SERIES = re.compile(
-    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:\s+is)?|order(?:\s+(?:is|of\s+merit))?)\s*[:,]?\s+(?!to\b)"
-    r"([^\s,;.]{1,20}(?:\s\w{1,2}\b)?(?:(?:,?\s+(?:then|and)\s+|,\s*)[^\s,;.]{1,20}(?:\s\w{1,2}\b)?){1,12})",
+    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:>|\s+is)?|order(?:\s+(?:is|of\s+merit))?)\s*[:,]?(?:\s+|(?<=>))(?!to\b)"
+    r"([^\s,;.<]{1,20}(?:\s\w{1,2}\b)?(?:(?:,?\s+(?:then|and)\s+|,\s*)[^\s,;.<]{1,20}(?:\s\w{1,2}\b)?){1,12})",
     re.IGNORECASE,
 )
-_WAS_RANKING = re.compile(r"^\W*(?:that['’]s|that\s+is|this\s+is)\s+(?:my|the)\s+(?:\w+\s+)?ranking\b", re.I)
+_WAS_RANKING = re.compile(
+    r"^\W*(?:that['’]s|that\s+is|this\s+is)\s+(?:my|the)\s+(?:\w+\s+)?ranking\b", re.I
+)
 _ASKS = re.compile(r"^\W*(?:please\s+)?(?:rank|order|sort)\s+(?:the|all|these)\b", re.IGNORECASE)
 _WORST_FIRST = re.compile(r"\bworst\b.{0,20}\bbest\b|worst_?to_?best", re.IGNORECASE)
 _REPLACES = re.compile(

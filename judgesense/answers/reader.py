@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from judgesense.answers.choices import read_choice, stated_choices
-from judgesense.answers.ending import after_second_thought, stated_at_end
+from judgesense.answers.ending import Ending, after_second_thought, stated_at_end
 from judgesense.answers.labels import SHORT as MOST_TO_MENTION
 from judgesense.answers.labels import cued_labels, read_label
 from judgesense.answers.markers import offers_markers, read_marked
@@ -15,7 +15,14 @@ from judgesense.answers.quotations import own_part, without_quotations
 from judgesense.answers.ranks import calls_as_json
 from judgesense.answers.scores import read_score, stated_scores, with_numbers
 from judgesense.answers.space import Space, space_of
-from judgesense.answers.text import Sentence, clean, sentences, without_json, without_markup, without_thinking
+from judgesense.answers.text import (
+    Sentence,
+    clean,
+    sentences,
+    without_json,
+    without_markup,
+    without_thinking,
+)
 from judgesense.answers.vocabulary import one_of, pattern
 from judgesense.tasks import REFUSED, UNCLEAR
 
@@ -42,10 +49,10 @@ _LAST = 300
 _ABSTAINS = pattern(
     r"(?:\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
     r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
-    r"|\bI['’]m\s+(?:unsure|undecided|torn|not\s+sure)\b"
+    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t))\s+(?:\w+\s+)?make\s+up\s+my\s+mind|\bI['’]m\s+(?:unsure|undecided|torn|not\s+sure)\b"
     r"|\bno\s+(?:grade|rating|verdict|score|decision)\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
     r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|come\s+to|commit\s+to)"
-    rf"\s+(?:\w+\s+){{1,3}}?(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
+    r"\s+(?:\w+\s+){1,3}?(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
     r"|\b(?:won['’]t|will\s+not)\s+(?:pick|choose)\s+(?:one|either|between)|\bI\s+abstain\b"
     r"|\bje\s+ne\s+(?:tranche|choisis|peux|saurais|me\s+prononce)\s*(?:pas|trancher|choisir)"
     r"|\b(?:lege|kann|m[öo]chte)\s+(?:ich\s+)?mich\s+(?:\w+\s+)?nicht\b|\bich\s+(?:lege|kann)\s+mich\s+nicht\b"
@@ -135,9 +142,7 @@ def _read_own(text: str, space: Space) -> str | None:
         return None  # A ranking that was cut off names candidates, but chooses none.
     text = without_markup(_without_question(without_json(text), space))
     # An instruction keeps its place, so that what follows it is no first sentence.
-    found = [
-        replace(each, text=own_part(each.text, space)) for each in sentences(text)
-    ]
+    found = [replace(each, text=own_part(each.text, space)) for each in sentences(text)]
     if not any(each.text for each in found):
         return None
     named = {int(number) for number in _CANDIDATE.findall(text)} if space.numeric else set()
@@ -149,8 +154,7 @@ def _read_own(text: str, space: Space) -> str | None:
         return verdict
     if end and choice:
         return end.option  # Beside candidates with numbers, other numbers say little.
-    # Where the last sentence is a verdict, a mention elsewhere is none.
-    verdict = _concluded(found, space, bool(named), MOST_TO_MENTION + 1 if end else len(text))
+    verdict = _concluded(found, space, end, bool(named), len(text))
     if end and verdict is None:
         return end.option
     return "" if end and verdict != end.option else verdict
@@ -164,15 +168,17 @@ def _chosen_by_number(found: Sequence[Sentence], space: Space, choice: Space) ->
 
 
 def _concluded(
-    found: Sequence[Sentence], space: Space, is_numbered: bool, length: int
+    found: Sequence[Sentence], space: Space, end: Ending | None, is_numbered: bool, length: int
 ) -> str | None:
+    if end:
+        length = MOST_TO_MENTION + 1  # A mention beside a verdict is none.
     if space.pairwise or (space.short and not space.numeric):
         verdict = read_choice(found, space)
         # Beside numbered candidates, a number that chooses none counts something.
         if verdict is not None or (space.pairwise and (is_numbered or not space.numeric)):
             return verdict
     if space.numeric:
-        return read_score(found, space)
+        return read_score(found, space, end.option if end and end.is_named else None)
     verdict = read_label(found, space, length)
     if verdict is None and space.spelled:  # "The answer is correct.", where C and I are offered
         word = read_label(found, space_of(tuple(space.spelled)), length)

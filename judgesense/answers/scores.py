@@ -154,7 +154,6 @@ _STARS = re.compile(r"(\d\s*)?((?:[★⭐🌟]\ufe0f?\s?)+)((?:☆\s?)*)")
 def with_numbers(text: str, space: Space) -> str:
     """The text with "seven out of ten" as 7/10, and stars that show a whole scale as well."""
 
-
     text = _WORDED.sub(lambda m: f"{_WORDS[m[1].lower()]}/{_WORDS[m[2].lower()]}", text)
 
     def counted(match: re.Match[str]) -> str:
@@ -167,9 +166,12 @@ def with_numbers(text: str, space: Space) -> str:
     return _STARS.sub(counted, text)
 
 
-def read_score(sentences: Sequence[Sentence], space: Space) -> str | None:
-    """The score that the sentences state; "" if several differ, None if there is none."""
-    lead, last = _lead(sentences, space), _last(sentences, space)
+def read_score(sentences: Sequence[Sentence], space: Space, last: str | None = None) -> str | None:
+    """The score that the sentences state; "" if several differ, None if there is none.
+
+    ``last`` is the score that the last sentence is known to state.
+    """
+    lead, last = _lead(sentences, space), last or _last(sentences, space)
     if lead == "":
         return ""
     statements = stated_scores(sentences, space)
@@ -220,7 +222,9 @@ def _lead(sentences: Sequence[Sentence], space: Space) -> str | None:
     if first.begins_line and _ROW.match(first.text) and not _OUT_OF.search(first.text):
         return ""
     if first.ends_line or len(sentences) > 1:
-        match = re.match(rf"^\W*{_NUMBER}(?:\s*/\s*(\d+)|\s+(?:points?|stars?|marks?))?\W*$", first.text, re.I)
+        match = re.match(
+            rf"^\W*{_NUMBER}(?:\s*/\s*(\d+)|\s+(?:points?|stars?|marks?))?\W*$", first.text, re.I
+        )
         if match and not _is_listed(sentences, match[1]):
             return _option(match[1], space) if match[2] in (None, space.options[-1]) else ""
     match = re.match(

@@ -124,9 +124,10 @@ class Space:
             rf"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’&/.-])[\"'“‘]?({listed})[\"”’]?'?"
             rf"(?![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[&/+#]|['’](?!s\b)\w|-\w|\.\w)"
         )
+        dash = r"|(?<=\s)[-–](?=\s)" if self.numeric else ""
         self.legend = re.compile(
             rf"(?<![\w.])[\"'“(\[]*({listed})[\"'”)\]]*\s*"
-            r"(?:=|means|stands for|indicates|denotes|for|:)\s*[\"'“]?[a-zA-Z]",
+            rf"(?:=|means|stands for|indicates|denotes|for|:{dash})\s*[\"'“]?[a-zA-Z]",
             re.IGNORECASE,
         )
         """A label with what it means, as in "0 = none, 3 = full"."""
@@ -221,7 +222,9 @@ class Space:
         if words[-1:] in ("a", "i") and words[-2:-1].isspace() and match.lastgroup == "noun":
             return words
         name = match[match.lastgroup or 0].casefold()
-        option = self._ordinal[name] if match.lastgroup in ("nth", "bare") else self._named.get(name)
+        option = (
+            self._ordinal[name] if match.lastgroup in ("nth", "bare") else self._named.get(name)
+        )
         if option is None:  # options that differ in case only
             return words
         # "Answer: B" and "the answer is b" state a verdict; "Response B" names a candidate.

@@ -28,10 +28,9 @@ BLANK = "[^\\w\ue000-\uf8ff]*"
 _OPEN = "(?:(?:number|no\\.)\\s+)?[(\\[\"'“]*"
 
 _ADVERB = one_of(
-    "also | clearly | definitely | much | slightly | somewhat | significantly | marginally",
-    "overall | probably | likely | generally | still | therefore | thus | ultimately | obviously",
-    "indeed | by far | far | a bit | a little | certainly | simply | actually | perhaps",
-    "considered | deemed | judged | rated | truly | just | only | to be | the one that is",
+    "(?!hard|bare|scarce|rare|supposed|alleged|possib|reported|seeming|initial|former|previous)\\w+ly",
+    "also | much | somewhat | overall | still | therefore | thus | indeed | by far | far | a bit",
+    "a little | perhaps | considered | deemed | judged | rated | just | to be | the one that is",
 )
 _ADVERBS = rf"(?:\s*,?\s*{_ADVERB}\s*,?)*\s+"
 _DEGREE = one_of("clear | clearly | overall | far | much | slightly | obvious | most | more | only")
@@ -49,11 +48,11 @@ _IS = one_of(
 _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
-    "wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats",
+    "deserves to win | (?:persuades|convinces) me | wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats",
     "edges (?:out|ahead|it) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
-    "comes out (?:ahead|on top|best|first|the winner)",
+    "c[oa]mes? out (?:ahead|on top|best|first|the winner)",
     "(?:is|would be|will be|remains) (?:my|the) (?:\\w+ )?(?:choice|pick|preference|answer|selection|decision|verdict|recommendation|favou?rite)",
     "should (?:win|be (?:chosen|selected|preferred|picked))",
     "does (?:a better job|better) | performs better | is more preferable",
@@ -63,7 +62,7 @@ _PICK = one_of(
     "prefer(?:red)? | favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "giv(?:e|ing) (?:\\w+ ){1,2}?(?:edge|nod|win|point|vote|preference|advantage) to",
-    "inclined (?:toward|towards|to) | lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
+    "happier with | inclined (?:toward|towards|to) | lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
     "stick(?:ing)? with | stay(?:ing)? with | stand(?:ing)? by | settl(?:e|ing) (?:on|for)",
     "in favou?r of | would (?:take|want|rather \\w+) | (?<=['’])d (?:take|want)",
 )
@@ -280,7 +279,7 @@ QUALIFIED = pattern(
     + r"\b"
 )
 REJECTED = pattern(
-    rf"\b(?:I|we)(?:\s+(?:would|will)(?:\s+not|n['’]t)|['’]d\s+not|\s+won['’]t)"
+    rf"\b(?:I|we)(?:\s+(?:would|will)(?:\s+(?:\w+ly\s+)?not|n['’]t)|['’]d\s+(?:\w+ly\s+)?not|\s+won['’]t)"
     rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|go\s+(?:with|for)|vote\s+for)\s+{X}(?={BLANK}(?:$|[,;:]))"
     rf"|{X}{_BEING}\s+(?:\w+ly\s+)?the\s+(?:weaker|worse|poorer|inferior|lesser|less\s+\w+)\s+of\s+(?:the|these)\s+two"
 )
@@ -334,7 +333,7 @@ TIE = pattern(
 )
 NO_TIE = pattern(
     r"\b(?:going\s+to|would\s+have|wanted\s+to|tempted\s+to|inclined\s+to)\s+(?:\w+\s+){1,3}an?\s+(?:tie|draw)\b|"
-    r"(?:\b(?:not|nearly|almost|close\s+to|nowhere\s+near|far\s+from)|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b"
+    r"(?:\b(?:not|maybe|perhaps|possibly|nearly|almost|close\s+to|nowhere\s+near|far\s+from)|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b"
 )
 """A tie that is denied: "This isn't a tie"."""
 ALIKE_SO = pattern(rf"(?:[:=,]|\bso)\s*{_OPEN}{X}{BLANK}$")
