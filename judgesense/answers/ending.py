@@ -7,7 +7,9 @@ that ends in a second thought says nothing.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from judgesense.answers.space import Space
@@ -20,39 +22,32 @@ _AGAIN = pattern(
         "wait | hold on | hang on | hmm+ | let me (?:re-?\\w+|think again|think once more)",
         "let me (?:check|look|go|read) (?:\\w+ ){0,4}?(?:again|once more|over) | oops",
         "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
-        "actually, (?:no|wait|hold on) | correction | i (?:need|have|want) to (?:re-?think|reconsider)",
+        "actually, (?:no|wait|hold on) | correction",
+        "i (?:need|have|want) to (?:re-?think|reconsider)",
         "moment mal | moment | warte | halt | attendez | attends | espera | espere | um momento",
         "un momento | aspetta | un attimo | wacht | chwila | подождите | стоп | bekle | vänta | vent",
     )
     + r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?(?:verdict|rating"
-    r"|score|grade|answer|decision|choice|judge?ment)\b)|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
+    r"|score|grade|answer|decision|choice|judge?ment)\b)|\b(?:scratch|strike|forget|belay)\s+that\b"
+    r"|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
 
-_FINAL = set(
-    ["final", "overall", "revised", "corrected", "updated", "amended", "adjusted", "definitive", "total", "ultimately", "finally", "endgültig", "endgültige", "endgültiges", "endgültiger", "abschließend", "abschließende", "abschließendes", "gesamtnote", "gesamturteil", "gesamtwertung", "revidierte", "korrigierte", "korrigiertes", "définitif", "définitive", "finale", "globale", "définitivement", "general", "global", "definitivo", "definitiva", "complessivo", "complessiva", "końcowy", "końcowa", "ostateczny", "ostateczna", "ostatecznie", "итоговый", "итоговая", "окончательный", "окончательная", "nihai", "अंतिम", "النهائي", "النهائية", "cuối", "slutgiltig", "slutgiltigt", "endelig"]
-)
-_ADVERBS = {"overall", "finally", "ultimately", "definitely"}
-_VERDICT = set(
-    ["verdict", "answer", "decision", "choice", "pick", "winner", "result", "conclusion", "judgment", "judgement", "vote", "preference", "preferred", "selection", "assessment", "evaluation", "label", "classification", "outcome", "better", "best", "superior", "stronger", "winning", "answer", "choose", "pick", "select", "conclude", "vote", "say", "settle", "decide", "prefer", "urteil", "ergebnis", "fazit", "entscheidung", "antwort", "gewinner", "sieger", "wahl", "bessere", "beste", "besser", "décision", "choix", "réponse", "gagnant", "gagnante", "meilleure", "meilleur", "jugement", "veredicto", "decisión", "conclusión", "elección", "respuesta", "ganador", "ganadora", "mejor", "resultado", "elijo", "resposta", "decisão", "conclusão", "escolha", "vencedor", "vencedora", "melhor", "escolho", "verdetto", "decisione", "conclusione", "scelta", "risposta", "vincitore", "vincitrice", "migliore", "risultato", "scelgo", "oordeel", "conclusie", "antwoord", "winnaar", "keuze", "beste", "werdykt", "odpowiedź", "zwycięzca", "lepsza", "wybór", "wybieram", "вердикт", "ответ", "итог", "вывод", "решение", "победитель", "лучше", "лучший", "выбираю", "sonuç", "karar", "kazanan", "cevap", "निर्णय", "उत्तर", "النتيجة", "الحكم", "الإجابة", "القرار", "luận", "kết", "vinnare", "svar", "utslag", "afgørelse"]
-)
-_SCORE = set(
-    ["score", "rating", "grade", "mark", "points", "point", "stars", "rate", "grade", "give", "award", "assign", "note", "bewertung", "punktzahl", "punkte", "gesamtnote", "gesamturteil", "gesamtwertung", "puntuación", "nota", "calificación", "valoración", "punteggio", "voto", "pontuação", "avaliação", "cijfer", "оценка", "балл", "ocena", "puan", "अंक", "الدرجة", "điểm", "betyg", "karakter"]
-)
-_FILLER = set(
-    ["so", "thus", "therefore", "then", "hence", "and", "but", "accordingly", "consequently", "in", "short", "sum", "summary", "the", "end", "all", "on", "balance", "my", "our", "this", "that", "makes", "leaves", "means", "which", "it", "it's", "that's", "i", "i'd", "i'll", "i'm", "we'd", "we", "would", "will", "have", "to", "must", "be", "is", "are", "was", "goes", "for", "with", "as", "of", "at", "now", "still", "clearly", "remains", "stays", "becomes", "an", "a", "one", "here", "given", "per", "instructions", "according", "everything", "going", "go", "gets", "went", "between", "two", "from", "by", "whole", "again", "criterion", "task", "number", "code", "marker", "letter", "mein", "meine", "meinem", "meiner", "das", "der", "die", "dem", "den", "also", "daher", "somit", "deshalb", "ist", "lautet", "bleibt", "es", "ich", "für", "damit", "deswegen", "insgesamt", "zusammenfassend", "donc", "mon", "ma", "le", "la", "les", "est", "par", "conséquent", "ainsi", "je", "ce", "sera", "en", "c'est", "pour", "l'", "enfin", "por", "lo", "tanto", "mi", "el", "es", "será", "así", "que", "ello", "en", "definitiva", "es", "consiguiente", "portanto", "minha", "meu", "o", "é", "assim", "eu", "quindi", "mia", "il", "dunque", "pertanto", "allora", "in", "definitiva", "dus", "mijn", "de", "het", "daarom", "zatem", "więc", "moja", "mój", "jest", "to", "поэтому", "мой", "моя", "итак", "это", "benim", "इसलिए", "मेरा", "मेरी", "है", "अतः", "لذلك", "هي", "هو", "vậy", "là", "của", "tôi", "derfor", "derför", "er", "är", "mitt", "min"]
-)
-_SO = set(["so", "but", "therefore", "thus", "hence", "that's", "it's", "that", "daher", "somit", "donc", "quindi", "zatem", "dus"])
-_NOUNS = set(
-    ["submission", "response", "summary", "text", "output", "model", "assistant", "candidate", "translation", "essay", "reply", "option", "item", "work", "story", "version", "system", "document", "passage", "image", "poem", "article", "conversation"]
-)
-_ALLOWED = _FINAL | _VERDICT | _SCORE | _FILLER | _NOUNS | {"tie", "tied", "draw"}
+_WORDS = {
+    kind: {word for words in by_language.values() for word in words.split()}
+    for kind, by_language in tomllib.loads(
+        Path(__file__).with_name("endings.toml").read_text("utf-8")
+    ).items()
+}
+_FINAL, _SO = _WORDS["final"], _WORDS["so"]
+_ALLOWED = set[str]().union(*_WORDS.values())
+_ADVERBS = {"overall", "finally", "ultimately"}
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
 _UNSPACED = re.compile(
-    "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
+    "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果"
+    "|결론|판정|선택|답은?|평가"
     "|よって|したがって|従って|ゆえに|因此|所以|综上|总之|따라서|그러므로|我的?|会|私[はの]|제|です|입니다|이다|[是为は为]"
 )
-_SCORE_UNSPACED = re.compile("スコア|点数|评分|評分|得分|점수|分数")
 _IT_IS = pattern(r"\s+it\s+is\W*$")
 _TIED = pattern(
     r"\s*[(\[,]\s*(?:(?:i\.e\.|meaning|=)\s+)?(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]?\W*$"
@@ -61,7 +56,8 @@ _TIES = {"tie", "tied", "draw"}
 _REASON = pattern(
     r"\s*[,;(–—-]?\s*\b"
     + one_of(
-        "because | since | as | due to | given that | denn | weil | da | car | parce qu[e'’] | puisque",
+        "because | since | as (?=it|its|the|they|this|that|[ab]\\b) | due to | given that | denn | weil",
+        "da | car | parce qu[e'’] | puisque",
         "ya que | porque | pues | perché | poiché | pois | omdat | want | ponieważ | bo | çünkü",
         "потому что | так как | поскольку | eftersom | fordi",
     )
@@ -109,7 +105,7 @@ def stated_at_end(sentences: Sequence[Sentence], space: Space, *, is_choice: boo
     if not places:
         return None
     place = places[-1]
-    names = _VERDICT if is_choice else _VERDICT | _SCORE
+    names = _WORDS["verdict"] | (set() if is_choice else _WORDS["score"])
     end = _ending(sentences[place], space, names)
     if end is None or not end.is_final:
         return end
@@ -158,7 +154,7 @@ def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> 
     is_final = is_final or bool(words & _FINAL - (_ADVERBS if "," in " ".join(head) else set()))
     if words & _TIES and option.casefold() in {"1", "2", "a", "b"}:
         return None
-    if words <= _NOUNS and not (unspaced or is_final):
+    if words <= _WORDS["nouns"] and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
         is_whole = bool(tied) or (value[-1] in ".!" or not words)
         is_item = begins_line and not tied

@@ -27,7 +27,8 @@ SHORT = 300
 _CUE = (
     one_of(
         "answer | verdict | rating | score | choice | decision | grade | label | judge?ment",
-        "graded | classification | category | conclusion | evaluation | result | response | assessment",
+        "graded | classification | category | conclusion | evaluation | result | response",
+        "assessment",
         "choose | pick | select | say | respond with | réponse | respuesta | antwort | urteil",
     )
     + r"\b(?:\s+"

@@ -99,7 +99,8 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _GRADE = re.compile(
-    r"\bGRADE\b(?:\s+[a-z][^\n:.]{1,40})?\s*:\s*[\[(\"'*$]*((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
+    r"\bGRADE\b(?:\s+[a-z][^\n:.]{1,40})?\s*:\s*[\[(\"'*$]*"
+    r"((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
@@ -371,14 +372,19 @@ def _is_plain(value: Any, space: Space) -> bool:
     return space.numeric or not str(value).strip().isdigit()
 
 
-_TRUTH = (("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"))
+_TRUTH: tuple[tuple[str, str], ...] = (
+    ("yes", "no"),
+    ("true", "false"),
+    ("pass", "fail"),
+    ("correct", "incorrect"),
+)
 
 
 def _scalar_label(value: Any, space: Space, *, is_verdict: bool = False) -> str | None:
     """The option that a field's value is; a verdict may be true or false in whatever words."""
     if isinstance(value, bool):
         pairs = _TRUTH if is_verdict else _TRUTH[:2]
-        if is_verdict and space.options in (("0", "1"), ("1", "0")):
+        if is_verdict and {*space.options} == {"0", "1"}:
             pairs = (("1", "0"),)
         said = (space.value(pair[0 if value else 1]) for pair in pairs)
         return next((option for option in said if option is not None), None)

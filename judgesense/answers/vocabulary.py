@@ -42,13 +42,15 @@ _BETTER = one_of(
 )
 _IS = one_of(
     "is | was | are | seems | appears | looks | remains | would | will | should | must | might",
-    "may | could | does | did | can | has(?= been| to be) | be | been | being | comes? out | stands? out",
+    "may | could | does | did | can | has(?= been| to be) | be | been | being | comes? out",
+    "stands? out",
     "ends? up | proves | turns? out",
 )
 _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
-    "deserves to win | (?:persuades|convinces) me | wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats",
+    "deserves to win | (?:persuades|convinces) me | wins | won | outperforms | outshines",
+    "surpasses | outclasses | is ahead | beats",
     "edges (?:out|ahead|it) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
@@ -62,7 +64,8 @@ _PICK = one_of(
     "prefer(?:red)? | favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "giv(?:e|ing) (?:\\w+ ){1,2}?(?:edge|nod|win|point|vote|preference|advantage) to",
-    "happier with | inclined (?:toward|towards|to) | lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
+    "happier with | inclined (?:towards?|to) | lean(?:ing)? (?:slightly |more )?(?:towards?|to)",
+    "side with | recommend",
     "stick(?:ing)? with | stay(?:ing)? with | stand(?:ing)? by | settl(?:e|ing) (?:on|for)",
     "in favou?r of | would (?:take|want|rather \\w+) | (?<=['’])d (?:take|want)",
 )
@@ -218,7 +221,7 @@ BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
 IS_MORE = pattern(
-    rf"{X}{_ASIDE}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}(?=\s+\w)"
+    rf"{X}{_ASIDE}{_BEING}{_ADVERBS}(?:the\s+)?(?:more|most|closest|closer|better)(?=\s+\w)"
 )
 
 NEGATION = pattern(
@@ -233,15 +236,18 @@ NEGATION = pattern(
 SUPPOSED = pattern(
     r"\b"
     + one_of(
-        "if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
+        "if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing)",
+        "either | depend(?:s|ing) | at first",
         "initial(?:ly)? | at first (?:glance|sight) | one (?:could|might|may)",
-        "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn | falls(?! (?:short|behind|below|well)\\b)",
+        "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn",
+        "falls(?! (?:short|behind|below|well)\\b)",
         "(?:some|many|most|others?) (?:\\w+ )?(?:may|might|would|people)",
         "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
     )
-    + r"\b|(?:^|[,;:]\s*)[\W_]*(?:si|s['’]ils?|se|sofern|als|indien|je[śs]li|je[żz]eli|если|om|hvis|e[ğg]er)\b"
+    + r"\b|(?:^|[,;:]\s*)[\W_]*"
+    r"(?:si|s['’]ils?|se|sofern|als|indien|je[śs]li|je[żz]eli|если|om|hvis|e[ğg]er)\b"
 )
 PROVIDED = pattern(r"[^.;]{0,20}?\b(?:(?<!even )if|unless|provided)\b")
 """What makes a statement before it conditional: "would be better if it were shorter"."""
