@@ -50,10 +50,11 @@ def stated_choices(
     weak: list[Statement] = []
     # "Accuracy: B is ahead" is about one criterion of several.
     criteria = [bool(words.CRITERION.match(text)) for text in tokenised]
+    many = len({*space.options} - {space.tie}) > 2
     for place, text in enumerate(tokenised):
         if criteria[place] and sum(criteria) > 1:
             continue
-        for token, decisive, is_weak in dict.fromkeys(_statements(text)):
+        for token, decisive, is_weak in dict.fromkeys(_statements(text, many=many)):
             option = space.token_option(token) if token else space.tie or ""
             overall = decisive and bool(words.OVERALL.search(text))
             statement = Statement(place, option, decisive, tie=token == "", overall=overall)
@@ -97,8 +98,11 @@ def _last_line(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str |
     return match[1]
 
 
-def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """The candidates that one sentence chooses ("" for a tie), and whether decisively or weakly."""
+def _statements(text: str, *, many: bool) -> Iterator[tuple[str, bool, bool]]:
+    """The candidates that one sentence chooses ("" for a tie), and whether decisively or weakly.
+
+    Among ``many`` candidates, one that is better than another is not chosen.
+    """
     if words.QUESTION.search(text):
         return
     final = bool(words.CONCLUDES.search(text))
@@ -120,11 +124,13 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
     supposed = words.SUPPOSED.search(text)
     spans = []
     for start, token, qualified, own in _chosen(text, supposed):
+        if many and words.THAN_ANOTHER.match(text, start):
+            continue
         final = final or own
         spans.append(
             (start, token, qualified and not (own or words.CONCLUDES.search(text, 0, start)))
         )
-    if not supposed:
+    if not supposed and not many:
         spans += [
             (match.start(), match[match.lastindex or 1], False)
             for pattern in words.BY_DENIAL
@@ -132,7 +138,8 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
         ]
         spans = spans or [
             (match.start(), match[1], True)
-            for match in words.IS_MORE.finditer(text)
+            for pattern in (words.IS_MORE, words.GIVES_MORE)
+            for match in pattern.finditer(text)
             if not (_is_negated(text, match) or _in_both(text, match.start(1)))
             and not words.CONCEDES.search(text, 0, match.start())
         ]

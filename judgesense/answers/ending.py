@@ -39,7 +39,7 @@ _WORDS = {
         Path(__file__).with_name("endings.toml").read_text("utf-8")
     ).items()
 }
-_FINAL, _SO = _WORDS["final"], _WORDS["so"]
+_FINAL, _SO, _TIES = _WORDS["final"], _WORDS["so"], _WORDS["ties"]
 _ALLOWED = set[str]().union(*_WORDS.values())
 _ADVERBS = {"overall", "finally", "ultimately"}
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
@@ -52,7 +52,6 @@ _IT_IS = pattern(r"\s+it\s+is\W*$")
 _TIED = pattern(
     r"\s*[(\[,]\s*(?:(?:i\.e\.|meaning|=)\s+)?(?:(?:an?|it['’]s\s+an?)\s+)?(?:tie|tied|draw|equal)\s*[)\]]?\W*$"
 )
-_TIES = {"tie", "tied", "draw"}
 _REASON = pattern(
     r"\s*[,;(–—-]?\s*\b"
     + one_of(
@@ -65,11 +64,11 @@ _REASON = pattern(
 )
 """What ends a sentence with why: ", ya que B inventa una fuente"."""
 _DEGREE = pattern(
-    r"\s*,?\s*(?:by\s+an?\s+\w+(?:\s+margin)?|hands\s+down|without\s+(?:a\s+)?doubt|no\s+question|clearly"
-    r"|narrowly|easily|definitely|of\s+course|here|overall)\W*$"
+    r"\s*,?\s*(?:by\s+an?\s+\w+(?:\s+margin)?|hands\s+down|without\s+(?:a\s+)?doubt|no\s+question|\w+ly"
+    r"|of\s+course|here|overall)\W*$"
 )
 _CLAUSE = re.compile(
-    r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|also|donc|quindi|dus)\b)"
+    r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|I|my|also|donc|quindi|dus)\b)"
 )
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
 _LETTER = re.compile(r"\w")
@@ -105,34 +104,33 @@ def stated_at_end(sentences: Sequence[Sentence], space: Space, *, is_choice: boo
     if not places:
         return None
     place = places[-1]
-    names = _WORDS["verdict"] | (set() if is_choice else _WORDS["score"])
-    end = _ending(sentences[place], space, names)
+    end = _ending(sentences[place], space, is_choice)
     if end is None or not end.is_final:
         return end
     finals = {
         each.option
         for s in sentences[:place]
-        if (each := _ending(s, space, names)) and each.is_final
+        if (each := _ending(s, space, is_choice)) and each.is_final
     }
     lead = "" if place == 0 else sentences[0].text.strip(" .!").casefold()
     finals |= {space.folded[lead]} if lead in space.folded else set()
     return end if finals <= {end.option} else Ending("", True, True)
 
 
-def _ending(sentence: Sentence, space: Space, names: set[str]) -> Ending | None:
+def _ending(sentence: Sentence, space: Space, is_choice: bool) -> Ending | None:
     """What a sentence states if it consists of a verdict, or else its last clause."""
     text = _DEGREE.sub("", _REASON.sub("", sentence.text))
-    whole = _stated(text, sentence.begins_line, space, names)
+    whole = _stated(text, sentence.begins_line, space, is_choice)
     if whole or SUPPOSED.search(text) or not (clause := [*_CLAUSE.finditer(text)]):
         return whole
-    last = _stated(text[clause[-1].end() :], False, space, names)
+    last = _stated(text[clause[-1].end() :], False, space, is_choice)
     # "Tone: B" and "...; B" may be of a list, "..., and that is decisive: B" is not.
     start, end = clause[-1].span()
     announced = not space.numeric and ":" in text[start:end] and len(text[:start].split()) >= 5
     return last if last and (last.is_named or announced) else None
 
 
-def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> Ending | None:
+def _stated(sentence: str, begins_line: bool, space: Space, is_choice: bool) -> Ending | None:
     text, tied = _TIED.subn("", _IT_IS.sub("", sentence))
     is_final = bool(_UNSPACED_FINAL.search(text))
     text, unspaced = _UNSPACED.subn(" ", text) if len(text) < 200 else (text, 0)
@@ -152,13 +150,15 @@ def _stated(sentence: str, begins_line: bool, space: Space, names: set[str]) -> 
     if any(part.strip(",.;:()") in space.exact for part in head):
         return None  # "A, B"
     is_final = is_final or bool(words & _FINAL - (_ADVERBS if "," in " ".join(head) else set()))
-    if words & _TIES and option.casefold() in {"1", "2", "a", "b"}:
+    is_candidate = option.casefold() in {"1", "2", "a", "b"}
+    if words & _TIES and (is_candidate or option == space.tie):
         return None
     if words <= _WORDS["nouns"] and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
         is_whole = bool(tied) or (value[-1] in ".!" or not words)
         is_item = begins_line and not tied
         return Ending(option, bool(tied), False) if is_whole and not is_item else None
+    names = _WORDS["verdict"] | (set() if is_choice and is_candidate else _WORDS["score"])
     is_named = bool(unspaced or words & (names | _TIES)) or sentence != text
     is_so = not (space.numeric and begins_line) or bool(words & _SO)
     return Ending(option, is_final, is_named or bool(words & _SO)) if is_named or is_so else None

@@ -250,8 +250,7 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
 
     "Not correct" names its contrary, where that is the only other label.
     """
-    named: set[str] = set()
-    denied: set[str] = set()
+    named, denied, beside = set[str](), set[str](), set[str]()
     for sentence in sentences:
         for match in labels.mention.finditer(sentence.text):
             label = labels.named(match)
@@ -263,7 +262,10 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 continue
             if label and labels.has_rival(match, sentence.text):
                 return ""  # "one of C or I"
-            if label and not labels.is_prose(match, sentence.text):
+            if label and labels.is_prose(match, sentence.text):
+                if labels.letters and not _AFTER_LETTER.match(sentence.text, match.end("option")):
+                    beside.add(label)
+            elif label:
                 (denied if _is_denied(match, sentence.text) else named).add(label)
     if not named and len(denied) == 1 and len(options := labels.space.options) == 2:
         plain, contrary = sorted(options, key=len)
@@ -280,7 +282,8 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
             and any(says_not.search(each.text) for each in (sentences[0], sentences[-1]))
         ):
             return contrary
-    if len(named) == 1 and not named & denied:
+    # "B beats A": a letter that is no word is another label.
+    if len(named) == 1 and not named & denied and beside <= named:
         return named.pop()
     return "" if named else None
 

@@ -127,7 +127,7 @@ _CONCLUDES_ELSEWHERE = re.compile(
     r"|\b(?:por\s+lo\s+tanto|por\s+tanto|en\s+conclusi[óo]n|en\s+resumen|finalmente|veredicto)\b"
     r"|\b(?:donc|en\s+conclusion|par\s+cons[ée]quent|finalement|portanto|quindi|pertanto)\b"
     r"|\b(?:me\s+quedo\s+con|elijo|escojo|je\s+(?:choisis|retiens)|w[äa]hle|entscheide\s+(?:ich\s+)?mich|scelgo|escolho|opto"
-    r"|kies|wybieram|выбираю)\b|我选|選び|선택(?:합|하겠)"
+    r"|kies|wybieram|выбираю)\b|我选|选择|選|선택"
     r"|\b(?:em\s+conclus[ãa]o|in\s+conclusione|dus|daarom|conclusie|zatem|wi[ęe]c|ostatecznie|wniosek|поэтому"
     r"|итак|итог\w*|вывод|вердикт|окончательн\w+|sonu[çc]\w*|karar\w*|kesimpulan\w*|k[ếe]t\s+lu[ậa]n|d[äe]rf[öo]r|slutsats)\b"
     r"|अंतिम|निष्कर्ष|इसलिए|अतः|النتيجة|الحكم|الخلاصة|لذلك|결론|따라서|그러므로|최종|結論|したがって|よって|最終|结论|因此|所以|综上|最终|總結|总之",
@@ -344,6 +344,8 @@ def _fields(values: dict[str, Any], space: Space, depth: int = 0) -> tuple[_Fiel
     verdicts, inner, others = _Fields(), _Fields(), _Fields()
     for name, value in values.items():
         key = _key(name)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
         if isinstance(value, dict):
             if depth < _DEEPEST:
                 deeper, rest = _fields(value, space, depth + 1)

@@ -27,7 +27,7 @@ _WRITES = one_of(
     "states? | stated | claims? | claimed | ends? with | ended with | begins? with | prints?",
     "printed | outputs?",
     "tries | tried | attempts? | quotes? | injects? | adds? | added",
-    "embeds? | shows? | has | planted | hides? | appends? | appended | closes | closing | closed",
+    "embeds? | shows? | has | planted | hides? | appends? | appended | finish(?:es|ed)? | concludes? | closes | closing | closed",
     "ends? | ended | opens? | begins? | inserts? | inserted | slipped | pasted | repeats? | asks?",
     "insists? | insisted | boasts? | declares? | declared | announces? | begs? | replies",
     "saying | writing | stating | claiming | reports? | reported | orders? | instructs? | demands?",

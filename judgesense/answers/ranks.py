@@ -42,7 +42,7 @@ _RANKS = re.compile(
 )
 _BEST = re.compile(r"^\W*\(?(?:the\s+)?(?:best|winner|first)\b", re.IGNORECASE)
 _SERIES = re.compile(
-    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:>|\s+is)?|order(?:\s+(?:is|of\s+merit))?)\s*[:,]?(?:\s+|(?<=>))(?!to\b)"
+    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:>|\s+is)?|(?:rank|order)(?:\s+them|\s+is|\s+of\s+merit)?)\s*[:,]?(?:\s+|(?<=>))(?!to\b)"
     r"([^\s,;.<]{1,20}(?:\s\w{1,2}\b)?(?:(?:,?\s+(?:then|and)\s+|,\s*)[^\s,;.<]{1,20}(?:\s\w{1,2}\b)?){1,12})",
     re.IGNORECASE,
 )

@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from judgesense.answers.space import NOUN, Space
+from judgesense.answers.space import NOUN, NUMBER_WORDS, Space
 from judgesense.answers.statements import Statement, conclusion, settled
 from judgesense.answers.text import Sentence
 from judgesense.answers.vocabulary import one_of, pattern
 
-_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-    )
-}
-_NUMBER = rf"(-?\d{{1,6}}(?:\.\d{{1,4}})?|\b(?:{'|'.join(_WORDS)})\b)"
-_WORDED = pattern(rf"\b({'|'.join(_WORDS)})\s+out\s+of\s+({'|'.join(_WORDS)})\b")
+_NUMBER = rf"(-?\d{{1,6}}(?:\.\d{{1,4}})?|\b(?:{'|'.join(NUMBER_WORDS)})\b)"
+_WORDED = pattern(rf"\b({'|'.join(NUMBER_WORDS)})\s+out\s+of\s+({'|'.join(NUMBER_WORDS)})\b")
 _RANGE = r"-?\d+\s*(?:-|–|—|to|through|and)\s*-?\d+"
 _SCALES = pattern(
     r"\b(?:(?:on|out\s+of|from|of|in|using|within|with|between)\s+)?(?:(?:a|the|this)\s+)?"
@@ -154,7 +148,7 @@ _STARS = re.compile(r"(\d\s*)?((?:[★⭐🌟]\ufe0f?\s?)+)((?:☆\s?)*)")
 def with_numbers(text: str, space: Space) -> str:
     """The text with "seven out of ten" as 7/10, and stars that show a whole scale as well."""
 
-    text = _WORDED.sub(lambda m: f"{_WORDS[m[1].lower()]}/{_WORDS[m[2].lower()]}", text)
+    text = _WORDED.sub(lambda m: f"{NUMBER_WORDS[m[1].lower()]}/{NUMBER_WORDS[m[2].lower()]}", text)
 
     def counted(match: re.Match[str]) -> str:
         full, empty = (len(re.findall("[★⭐🌟☆]", part)) for part in match.groups("")[1:])
@@ -209,7 +203,7 @@ def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Sta
 
 def _option(number: str, space: Space) -> str:
     """The option that a number is: "4.0" is 4, "4.5" none."""
-    number = _WORDS.get(number.casefold(), number)
+    number = NUMBER_WORDS.get(number.casefold(), number)
     if number in space.exact:
         return number
     whole = re.fullmatch(r"(-?\d+)\.0+", number)

@@ -32,6 +32,12 @@ _WORDED = {
     "fail": "failed fails",
 }
 """Further words for a label, where they are a whole answer."""
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    )
+}
 _PAIRS = ({"a", "b"}, {"1", "2"}, {"i", "ii"}, {"x", "y"}, {"first", "second"})
 _NAMES = (("1", "one", "first", "a"), ("2", "two", "second", "b"))
 _COMPARED = re.compile(r"^\s*(.{1,24}?)\s*(>{1,3}|<{1,3}|={1,2}|≻|≺)\s*(.{1,24}?)\s*$")
@@ -191,6 +197,7 @@ class Space:
 
     def _number(self, key: str) -> str | None:
         top = re.escape(self.options[-1])
+        key = NUMBER_WORDS.get(key, key)
         number = re.fullmatch(rf"(-?\d{{1,6}})(?:\.0+)?(?:\s*/\s*{top}|\s+out\s+of\s+{top})?", key)
         return self.folded.get(number[1]) if number else None
 

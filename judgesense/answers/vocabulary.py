@@ -50,7 +50,7 @@ _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
     "deserves to win | (?:persuades|convinces) me | wins | won | outperforms | outshines",
-    "surpasses | outclasses | is ahead | beats",
+    "outdoes | trumps | has it(?=\\W*$) | surpasses | outclasses | is ahead | beats",
     "edges (?:out|ahead|it) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
@@ -217,12 +217,16 @@ LOSES = pattern(
     rf"{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)|trails|lags\s+behind"
     rf"|(?:is|['’]s)\s+no\s+match\s+for|(?:can(?:no|['’])t|cannot|does(?:n['’]t|\s+not))\s+(?:compete|keep\s+up)\s+with)\s+{X}"
 )
+THAN_ANOTHER = pattern(rf"{Y}[^.;:,]{{1,40}}?(?<!not\s){Y}")
+"""A candidate beside another, from where it is chosen: "B beats A"."""
 BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
 IS_MORE = pattern(
     rf"{X}{_ASIDE}{_BEING}{_ADVERBS}(?:the\s+)?(?:more|most|closest|closer|better)(?=\s+\w)"
 )
+
+GIVES_MORE = pattern(rf"{X}\s+{_OFFERS}\s+the\s+(?:more|most)\s+\w+\s+{NOUN}")
 
 NEGATION = pattern(
     r"\b"
@@ -236,7 +240,7 @@ NEGATION = pattern(
 SUPPOSED = pattern(
     r"\b"
     + one_of(
-        "if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing)",
+        "(?<!even\\x20)if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing)",
         "either | depend(?:s|ing) | at first",
         "initial(?:ly)? | at first (?:glance|sight) | one (?:could|might|may)",
         "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn",
@@ -338,6 +342,7 @@ TIE = pattern(
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
 NO_TIE = pattern(
+    r"\b(?:whether|if|unless)\b[^.,;]{0,40}\b(?:tie|draw)\b|"
     r"\b(?:going\s+to|would\s+have|wanted\s+to|tempted\s+to|inclined\s+to)\s+(?:\w+\s+){1,3}an?\s+(?:tie|draw)\b|"
     r"(?:\b(?:not|maybe|perhaps|possibly|nearly|almost|close\s+to|nowhere\s+near|far\s+from)|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b"
 )
