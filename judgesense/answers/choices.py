@@ -91,7 +91,7 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
 def _last_line(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None:
     if len(tokenised) < 2 or not sentences[-1].begins_line:
         return None
-    match = words.ALONE.match(tokenised[-1]) or words.TITLED.match(tokenised[-1])
+    match = words.ALONE.match(tokenised[-1])
     before = words.ALONE.match(tokenised[-2])
     if match is None or (before is not None and before[1] != match[1]):
         return None

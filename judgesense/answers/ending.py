@@ -19,16 +19,17 @@ from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
     + one_of(
-        "wait | hold on | hang on | hmm+ | let me (?:re-?\\w+|think again|think once more)",
+        "hold on | hang on | hmm+ | let me (?:re-?\\w+|think again|think once more)",
         "let me (?:check|look|go|read) (?:\\w+ ){0,4}?(?:again|once more|over) | oops",
         "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
         "actually, (?:no|wait|hold on) | correction",
         "i (?:need|have|want) to (?:re-?think|reconsider)",
-        "moment mal | moment | warte | halt | attendez | attends | espera | espere | um momento",
-        "un momento | aspetta | un attimo | wacht | chwila | подождите | стоп | bekle | vänta | vent",
+        "moment mal | warte mal | nein, doch | attendez | attends | um momento | un momento | un attimo",
     )
-    + r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?(?:verdict|rating"
-    r"|score|grade|answer|decision|choice|judge?ment)\b)|\b(?:scratch|strike|forget|belay)\s+that\b"
+    + r"|(?:wait|moment|warte|halt|stop|espera|espere|aspetta|wacht|chwila|подождите|стоп|bekle|vänta|vent)"
+    r"(?=\s*[,.!…:;—–?]|\s+(?:no|actually|what|but|is|does|did|if|I|let|maybe)\b|\W*$)"
+    r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?"
+    r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)|\b(?:scratch|strike|forget|belay)\s+that\b"
     r"|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
@@ -44,8 +45,9 @@ _ALLOWED = set[str]().union(*_WORDS.values())
 _ADVERBS = {"overall", "finally", "ultimately"}
 _UNSPACED_FINAL = re.compile("最終|最终|최종|最后")
 _UNSPACED = re.compile(
-    "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择|選択|判断|結果|结果"
-    "|결론|판정|선택|답은?|평가"
+    "最終的?|更好的|较好的|より(?:良|よ|優れた)い?|더 (?:나은|좋은)"
+    "|最终|최종|最后|判定|評価|评价|结论|結論|答案|答え|回答|选择"
+    "|選択|判断|結果|结果|결론|판정|선택|답은?|평가"
     "|よって|したがって|従って|ゆえに|因此|所以|综上|总之|따라서|그러므로|我的?|会|私[はの]|제|です|입니다|이다|[是为は为]"
 )
 _IT_IS = pattern(r"\s+it\s+is\W*$")
@@ -55,8 +57,8 @@ _TIED = pattern(
 _REASON = pattern(
     r"\s*[,;(–—-]?\s*\b"
     + one_of(
-        "because | since | as (?=it|its|the|they|this|that|[ab]\\b) | due to | given that | denn | weil",
-        "da | car | parce qu[e'’] | puisque",
+        "because | since | as (?=it|its|the|they|this|that|[ab]\\b) | due to | given that",
+        "denn | weil | da | car | parce qu[e'’] | puisque",
         "ya que | porque | pues | perché | poiché | pois | omdat | want | ponieważ | bo | çünkü",
         "потому что | так как | поскольку | eftersom | fordi",
     )
@@ -77,7 +79,7 @@ _MOST_WORDS = 14
 
 
 class Ending(NamedTuple):
-    """The verdict that a sentence consists of, and whether it calls it the final one, or a verdict."""
+    """The verdict that a sentence consists of; whether it says "final", or names it a verdict."""
 
     option: str
     is_final: bool

@@ -12,61 +12,18 @@ from judgesense.answers.text import json_values
 from judgesense.answers.vocabulary import CONCLUDES
 
 VERDICT_KEYS = frozenset(
-    {
-        "verdict",
-        "finalverdict",
-        "answer",
-        "finalanswer",
-        "score",
-        "finalscore",
-        "overallscore",
-        "overall",
-        "totalscore",
-        "rating",
-        "finalrating",
-        "overallrating",
-        "ratingscore",
-        "grade",
-        "finalgrade",
-        "label",
-        "judgment",
-        "judgement",
-        "finaljudgment",
-        "decision",
-        "finaldecision",
-        "choice",
-        "finalchoice",
-        "winner",
-        "preference",
-        "preferred",
-        "preferredresponse",
-        "preferredoutput",
-        "result",
-        "selected",
-        "selection",
-        "better",
-        "betterresponse",
-        "betteroutput",
-        "betteranswer",
-        "best",
-        "bestresponse",
-        "bestoutput",
-        "classification",
-        "category",
-        "prediction",
-        "evaluation",
-        "output",
-        "response",
-        "option",
-        "value",
-        "correct",
-        "iscorrect",
-        "correctness",
-        "criteriamet",
-        "met",
-        "pass",
-        "passed",
-    }
+    re.findall(
+        r"\w+",
+        """
+    verdict finalverdict answer finalanswer score finalscore overallscore overall totalscore
+    rating finalrating overallrating ratingscore grade finalgrade label judgment judgement
+    finaljudgment decision finaldecision choice finalchoice winner preference preferred
+    preferredresponse preferredoutput result selected selection better betterresponse
+    betteroutput betteranswer best bestresponse bestoutput classification category prediction
+    evaluation output response option value correct iscorrect correctness criteriamet met pass
+    passed
+        """,
+    )
 )
 """Names under which judges put their verdict, without case, spaces and underscores."""
 
@@ -78,12 +35,6 @@ _COUNT = re.compile(
 _FIELD = re.compile(
     r"[\"']([^\W\d][\w -]{0,30})[\"']\s*:\s*"
     r"(?:\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'|(-?\d{1,6}(?:\.\d{1,6})?|true|false)(?=\s*(?:[,}\n]|$)))",
-    re.IGNORECASE,
-)
-_TAG = re.compile(
-    r"<(answer|verdict|winner|evaluation|overall(?:[_ ]\w{1,12})?|score|rating|result|judge?ment"
-    r"|decision|choice|grade|label|final[_ ]?\w{0,12})>"
-    r"\s*([^<]{1,80}?)\s*</\1>",
     re.IGNORECASE,
 )
 _LEAF = re.compile(r"<([a-z][\w-]{1,40})>\s*([^<>]{1,40}?)\s*</\1>", re.IGNORECASE)
@@ -156,7 +107,7 @@ _CONDITION_AFTER = re.compile(
 )
 _ALTERNATIVE = re.compile(r"\s*(?:or|/|\|)\s*[\[\"'(]*([^\s\[\]()\"'*.,;?]{1,20})", re.IGNORECASE)
 
-MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _TAG, _HASHES, _ALONE)
+MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _HASHES, _ALONE)
 _DEEPEST = 6
 
 

@@ -150,21 +150,18 @@ def _read_own(text: str, space: Space) -> str | None:
     end = stated_at_end(found, space, is_choice=space.pairwise or choice is not None)
     if end and end.is_final:
         return end.option
-    if choice and (verdict := _chosen_by_number(found, space, choice)):
-        return verdict
+    if choice:
+        first = stated_at_end(found[:1], space, is_choice=True)
+        if first and first.option not in choice.options:
+            return first.option  # "Verdict: 0 (tie). Response 1 is more polite."
+        if (chosen := read_choice(found, choice)) in choice.options:
+            return chosen
     if end and choice:
         return end.option  # Beside candidates with numbers, other numbers say little.
     verdict = _concluded(found, space, end, bool(named), len(text))
     if end and verdict is None:
         return end.option
     return "" if end and verdict != end.option else verdict
-
-
-def _chosen_by_number(found: Sequence[Sentence], space: Space, choice: Space) -> str | None:
-    if (code := _tie_code(found, space, choice)) is not None:
-        return code
-    verdict = read_choice(found, choice)
-    return verdict if verdict in choice.options else None
 
 
 def _concluded(
@@ -186,20 +183,6 @@ def _concluded(
     if verdict is None and space.worded:  # "Nein, das Datum fehlt.", where YES and NO are offered
         return space.worded.get(_FIRST_WORD.split(found[0].text.casefold())[0])
     return verdict
-
-
-_CODED = re.compile(
-    r"^\W*(?:(?:my|the)\s+)?(?:final\s+)?(?:verdict|answer|decision|result|winner|score|choice"
-    r"|rating|label)\s*(?:is\s*)?[:=]\s*[(\[\"']*(\d)(?![\d./])",
-    re.IGNORECASE,
-)
-
-
-def _tie_code(found: Sequence[Sentence], space: Space, choice: Space) -> str | None:
-    """The number for a tie that a line gives as its verdict: "Verdict: 0 (tie)"."""
-    codes = {match[1] for each in found if (match := _CODED.match(each.text))}
-    ties = codes & {*space.options} - {*choice.options}
-    return ties.pop() if len(codes) == len(ties) == 1 else None
 
 
 def _numbered(space: Space, candidates: set[int]) -> Space | None:

@@ -49,9 +49,6 @@ _GIVE = pattern(
     rf"\b{_GIVES}(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:(?:an?|as|with|at|of|the)\s+)?"
     rf"(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}"
 )
-_SO = pattern(
-    rf"\b(?:so|hence|therefore|thus)[,:]?\s+(?:(?:it['’]s|that['’]s|it\s+is|i\s+say)\s+)?(?:an?\s+)?{_NUMBER}\W*$"
-)
 _GIVE_UNSPACED = re.compile(r"[给打][了出]?\s*(\d{1,6})\s*分")
 _FITS = pattern(
     rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
@@ -285,7 +282,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _SO, _FITS):
+    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _FITS):
         for match in way.finditer(text):
             start, end = match.span(1)
             clause = _clause(text, start)

@@ -55,7 +55,8 @@ _WINS = one_of(
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
     "c[oa]mes? out (?:ahead|on top|best|first|the winner)",
-    "(?:is|would be|will be|remains) (?:my|the) (?:\\w+ )?(?:choice|pick|preference|answer|selection|decision|verdict|recommendation|favou?rite)",
+    "(?:is|would be|will be|remains) (?:my|the) (?:\\w+ )?(?:choice|pick|preference|answer"
+    "|selection|decision|verdict|recommendation|favou?rite)",
     "should (?:win|be (?:chosen|selected|preferred|picked))",
     "does (?:a better job|better) | performs better | is more preferable",
 )
@@ -240,7 +241,8 @@ NEGATION = pattern(
 SUPPOSED = pattern(
     r"\b"
     + one_of(
-        "(?<!even\\x20)if(?! I (?:had|have|were) to\\b) | whether | unless | suppose | assum(?:e|ing)",
+        "(?<!even\\x20)if(?! I (?:had|have|were) to\\b) | whether | unless",
+        "suppose | assum(?:e|ing)",
         "either | depend(?:s|ing) | at first",
         "initial(?:ly)? | at first (?:glance|sight) | one (?:could|might|may)",
         "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn",
@@ -369,11 +371,6 @@ LEAD = pattern(
     rf"(?!\s*[,/&]\s*{Y})"
 )
 ALONE = re.compile(rf"^{BLANK}{X}{BLANK}(?<!:)$")
-TITLED = pattern(
-    rf"^{BLANK}(?:(?:so|and|thus|therefore|hence|my|the|final|overall)\s+){{0,3}}"
-    rf"(?:{_NAME}|overall|final)(?:\s+(?:{NOUN}|overall|is))?\s*[:=–—-]+\s*{_OPEN}{X}{BLANK}(?<!:)$"
-)
-"""A last line that names itself the verdict: "Overall winner: B"."""
 QUESTION = re.compile(r"\?\s*[\"'”)]*\s*$")
 
 CRITERION = pattern(
