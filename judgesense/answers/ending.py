@@ -24,13 +24,14 @@ _AGAIN = pattern(
         "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
         "actually, (?:no|wait|hold on) | correction",
         "i (?:need|have|want) to (?:re-?think|reconsider)",
-        "moment mal | warte mal | nein, doch | attendez | attends | um momento | un momento | un attimo",
+        "moment mal | warte mal | nein, doch | attendez | attends | um momento | un attimo",
     )
-    + r"|(?:wait|moment|warte|halt|stop|espera|espere|aspetta|wacht|chwila|подождите|стоп|bekle|vänta|vent)"
+    + r"|(?:wait|moment|warte|halt|stop|espera|espere|aspetta|wacht|chwila|подождите"
+    r"|стоп|bekle|vänta|vent)"
     r"(?=\s*[,.!…:;—–?]|\s+(?:no|actually|what|but|is|does|did|if|I|let|maybe)\b|\W*$)"
     r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?"
-    r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)|\b(?:scratch|strike|forget|belay)\s+that\b"
-    r"|等等|等一下|待って|待てよ|잠깐)"
+    r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)"
+    r"|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
 
