@@ -19,7 +19,9 @@ from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
     + one_of(
-        "hold on | hang on | hmm+ | let me (?:re-?\\w+|think again|think once more)",
+        "hold on | hang on | hmm+ | let me (?:think again|think once more)",
+        "let me re-?(?:consider|think|check|read|evaluat|assess|examin|visit|calcul|comput"
+        "|count|weigh)\\w*",
         "let me (?:check|look|go|read) (?:\\w+ ){0,4}?(?:again|once more|over) | oops",
         "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
         "actually, (?:no|wait|hold on) | correction",
@@ -122,7 +124,9 @@ def stated_at_end(sentences: Sequence[Sentence], space: Space, *, is_choice: boo
 
 def _ending(sentence: Sentence, space: Space, is_choice: bool) -> Ending | None:
     """What a sentence states if it consists of a verdict, or else its last clause."""
-    text = _DEGREE.sub("", _REASON.sub("", sentence.text))
+    reason = _REASON.search(sentence.text)
+    text = sentence.text[: reason.start()] if reason and reason.start() else sentence.text
+    text = _DEGREE.sub("", text)
     whole = _stated(text, sentence.begins_line, space, is_choice)
     if whole or SUPPOSED.search(text) or not (clause := [*_CLAUSE.finditer(text)]):
         return whole
@@ -154,6 +158,10 @@ def _stated(sentence: str, begins_line: bool, space: Space, is_choice: bool) -> 
         return None  # "A, B"
     is_final = is_final or bool(words & _FINAL - (_ADVERBS if "," in " ".join(head) else set()))
     is_candidate = option.casefold() in {"1", "2", "a", "b"}
+    if {"so", "is"} == words:
+        return None  # "So is B."
+    if {"answer"} == words & _WORDS["verdict"] and space.numeric and not is_choice:
+        is_final = is_final and bool(words & _WORDS["score"])  # It may be that of a judged sum.
     if words & _TIES and (is_candidate or option == space.tie):
         return None
     if words <= _WORDS["nouns"] and not (unspaced or is_final):

@@ -252,6 +252,8 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
     """
     named, denied, beside = set[str](), set[str](), set[str]()
     for sentence in sentences:
+        if len(sentences) > 1 and QUESTION.search(sentence.text):
+            continue
         for match in labels.mention.finditer(sentence.text):
             label = labels.named(match)
             if match["option"].casefold() not in labels.space.folded and (

@@ -157,7 +157,9 @@ def _read_own(text: str, space: Space) -> str | None:
         if (chosen := read_choice(found, choice)) in choice.options:
             return chosen
     if end and choice:
-        return end.option  # Beside candidates with numbers, other numbers say little.
+        return end.option
+    if choice and len(choice.options) < len(space.options):
+        return read_score(found[-1:], space)  # Beside named candidates a number may count.
     verdict = _concluded(found, space, end, bool(named), len(text))
     if end and verdict is None:
         return end.option

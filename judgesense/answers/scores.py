@@ -72,6 +72,12 @@ _CLAIMED = pattern(
 )
 """A score that the judged text gives itself: "The author gives his own essay a 9"."""
 
+_THEIRS = pattern(
+    r"\b(?:candidate|student|submission|user|author|assistant|model|response|reference|gold|expected|correct)"
+    r"(?:['’]s)?\s+(?:final\s+)?(?:answer|result)\b[^.;]{0,12}$"
+)
+"""A number that is an answer, and no score of one: "The candidate's final answer: 4"."""
+
 _PRONOUN = pattern(r"\b(?:an?|the|this|that|each|which|no|better|other)\s+(?:\w+\s+)?\W*$")
 """What makes "one" no number: "a high score and a low one"."""
 
@@ -139,7 +145,10 @@ _LIST = re.compile(r"^\W*\d{1,3}\s*[.):]\s+\S")
 _ROW = re.compile(r"^\W*-?\d+(?:\.\d+)?(?:\s*[,;/ ]\s*-?\d+(?:\.\d+)?)+\W*$")
 
 
-_STARS = re.compile(r"(\d\s*)?((?:[★⭐🌟]\ufe0f?\s?)+)((?:☆\s?)*)")
+# Where they begin or end a line, or follow a colon: a judged text may have stars as well.
+_STARS = re.compile(
+    r"(?m)(\d\s*)?(?:(?<=^)|(?<=[:=|(*]\s)|(?<=[:=|(*])|(?<=\d\s)|(?<=\d)|(?=[★⭐🌟☆\ufe0f\s]+$))((?:[★⭐🌟]\ufe0f?\s?)+)((?:☆\s?)*)"
+)
 
 
 def with_numbers(text: str, space: Space) -> str:
@@ -278,7 +287,12 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         return
     same_scale = re.compile(rf"\s*(?:/|out\s+of)\s*{re.escape(space.options[-1])}(?!\d)")
     line = _LINE.match(text)
-    if line and not _COUNTED.search(line.group()) and line[2] in (None, space.options[-1]):
+    if (
+        line
+        and not _THEIRS.search(text, 0, line.start(1))
+        and not _COUNTED.search(line.group())
+        and line[2] in (None, space.options[-1])
+    ):
         yield _option(line[1], space)
         return
     seen = set()
@@ -289,6 +303,8 @@ def _scores(text: str, space: Space) -> Iterator[str]:
             if start in seen or _SUPPOSED.search(clause) or _CLAIMED.search(clause):
                 continue
             if match[1].casefold() == "one" and _PRONOUN.search(clause):
+                continue
+            if _THEIRS.search(text[max(0, start - 70) : start]):
                 continue
             rest = text[end : end + 24]
             if way is _OUT_OF:

@@ -255,7 +255,9 @@ SUPPOSED = pattern(
     + r"\b|(?:^|[,;:]\s*)[\W_]*"
     r"(?:si|s['’]ils?|se|sofern|als|indien|je[śs]li|je[żz]eli|если|om|hvis|e[ğg]er)\b"
 )
-PROVIDED = pattern(r"[^.;]{0,20}?\b(?:(?<!even )if|unless|provided)\b")
+PROVIDED = pattern(
+    r"[^.;]{0,20}?\b(?:(?<!even )if|unless|provided|si|wenn|falls|se|если|je[śs]li)\b"
+)
 """What makes a statement before it conditional: "would be better if it were shorter"."""
 
 _OTHERS = one_of(
@@ -292,7 +294,7 @@ QUALIFIED = pattern(
 )
 REJECTED = pattern(
     rf"\b(?:I|we)(?:\s+(?:would|will)(?:\s+(?:\w+ly\s+)?not|n['’]t)|['’]d\s+(?:\w+ly\s+)?not|\s+won['’]t)"
-    rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|go\s+(?:with|for)|vote\s+for)\s+{X}(?={BLANK}(?:$|[,;:]))"
+    rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|go\s+(?:with|for)|vote\s+for)\s+{X}(?!\W*n?or\b)(?={BLANK}(?:$|[,;:]))"
     rf"|{X}{_BEING}\s+(?:\w+ly\s+)?the\s+(?:weaker|worse|poorer|inferior|lesser|less\s+\w+)\s+of\s+(?:the|these)\s+two"
 )
 """A candidate that the judge would not choose; of two, it chooses the other."""
@@ -409,7 +411,7 @@ DENIES = pattern(
         "not | never | neither | nor | worse | worst | inferior | weaker | less | fewer | no",
         "reject(?:ed)? | incorrect | wrong | bad | poor(?:er)? | irrelevant | fails? | lacks?",
         "unhelpful | harmful | inappropriate | avoid | against | than | but | however | loses?",
-        "lost | loser | if | unless | whether",
+        "was inclined | was tempted | lost | loser | if | unless | whether",
     )
     + r"\b|n['’]t\b"
 )
