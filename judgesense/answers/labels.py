@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
+from judgesense.answers.scores import CLAIMED
 from judgesense.answers.space import Space
 from judgesense.answers.statements import Statement, conclusion, is_cut_off
 from judgesense.answers.text import Sentence
@@ -260,7 +261,10 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 _DENIED_ELSEWHERE.search(sentence.text, 0, match.start())
             ):
                 return ""
-            if label and _ON_CONDITION.search(sentence.text):
+            if label and (
+                _ON_CONDITION.search(sentence.text)
+                or CLAIMED.search(sentence.text, 0, match.start())
+            ):
                 continue
             if label and labels.has_rival(match, sentence.text):
                 return ""  # "one of C or I"

@@ -66,8 +66,8 @@ _TOP_FIRST = re.compile(
 )
 """A score after the top of its scale: "5点満点中4点"."""
 
-_CLAIMED = pattern(
-    r"\b(?:author|writer|candidate|student|essay|article|applicant|user)s?\s+(?:\w+\s+){0,3}?"
+CLAIMED = pattern(
+    r"\b(?:author|writer|candidate|student|essay|article|applicant|user|agent|bot|customer)s?\s+(?:\w+\s+){0,3}?"
     r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?)\b"
 )
 """A score that the judged text gives itself: "The author gives his own essay a 9"."""
@@ -300,7 +300,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         for match in way.finditer(text):
             start, end = match.span(1)
             clause = _clause(text, start)
-            if start in seen or _SUPPOSED.search(clause) or _CLAIMED.search(clause):
+            if start in seen or _SUPPOSED.search(clause) or CLAIMED.search(clause):
                 continue
             if match[1].casefold() == "one" and _PRONOUN.search(clause):
                 continue
