@@ -219,6 +219,7 @@ class ApiOptions(SystemOneOptions, Options):
     structured: bool = setting(True, "Hold replies to the JSON that your rubric shows.")
     logprobs: bool = setting(True, "Read option probabilities of the first token.")
     reasoning_effort: str | None = setting(None, "How long a reasoning model thinks: low, high.")
+    batch: bool = limit(False, "Ask through the batch API: half the price, up to a day.")
     style: Style = setting(Style(), "How to call the endpoint; keys below.")
 
 

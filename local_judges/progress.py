@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from judgesense.text import duration, printable
 from local_judges.protocol import Budgeted
 
-_LINE_EVERY_S = 5.0
+_LINE_EVERY_S, _MOST_PAUSE_S = 5.0, 900.0
 
 
 @contextmanager
@@ -20,8 +20,8 @@ def progress(
 ) -> Iterator[Callable[[int], None]]:
     """A function that counts prompts as judged and shows them on stderr.
 
-    A bar on a terminal, otherwise a line every 5 seconds and at the end, with what ``judge`` has
-    spent; stdout is for results.
+    A bar on a terminal, otherwise a line every 5 seconds (less often while nothing changes) and at
+    the end, with what ``judge`` has spent; stdout is for results.
     """
     # The name may come from somebody else's file.
     name = printable(name)
@@ -52,7 +52,10 @@ def progress(
         )
 
     def show_regularly() -> None:
-        while not ended.wait(_LINE_EVERY_S):
+        pause_s = _LINE_EVERY_S
+        while not ended.wait(pause_s):
+            # A batch may take a day, which is no reason for 17,000 lines.
+            pause_s = _LINE_EVERY_S if shown != done else min(2 * pause_s, _MOST_PAUSE_S)
             show()
 
     def advance(count: int) -> None:

@@ -6,8 +6,10 @@ all requests, and may answer the batches in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from judgesense.tasks import ANSWER
@@ -133,6 +135,23 @@ class Budgeted(Protocol):
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why the budget does not allow these requests; None if it does."""
         ...
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The run around a judge: the folder of what must outlive the process, whom to tell, and an
+    event that Ctrl-C sets."""
+
+    folder: Path
+    note: Callable[[str], None]
+    stop: threading.Event
+
+
+@runtime_checkable
+class InRun(Protocol):
+    """A judge that keeps more in a run's folder than its answers; None outside a run."""
+
+    context: RunContext | None
 
 
 class Watch(Protocol):

@@ -43,7 +43,7 @@ from local_judges.runner import (
 
 LOSSES = 5
 """How many actors may be lost over the same parts before the run fails."""
-_LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute")
+_LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute", "batch")
 _REACH_WITHIN_S = 5.0
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from judgesense_dataset.reply_labels import field_to_read
 from local_judges.improved_judge import ImprovedJudge
 from local_judges.journal import Journal, JournalWatch
 from local_judges.messages import Members, Messages, key_of
-from local_judges.protocol import Answer, Budgeted, Judge, Request, Watched
+from local_judges.protocol import Answer, Budgeted, InRun, Judge, Request, RunContext, Watched
 from local_judges.rows import read_reply
 from local_judges.runner import ask_all
 
@@ -110,15 +110,15 @@ class Stage:
         return list(distinct.values())
 
     @contextmanager
-    def keeping(self, folder: Path | None) -> Iterator[Callable[[], None]]:
-        """Keep the answers to single prompts in a folder, and use those of an earlier start.
+    def keeping(self, context: RunContext | None) -> Iterator[Callable[[], None]]:
+        """Keep the answers to single prompts in a run's folder, and use those of an earlier start.
 
         Yields the function to call once the verdicts made of them are kept.
         """
-        if folder is None or not isinstance(self.inner, Watched):
+        if context is None or not isinstance(self.inner, Watched):
             yield lambda: None
             return
-        with Journal(folder, self.inner.name, [self.scoring]).opened() as journal:
+        with Journal(context.folder, self.inner.name, [self.scoring]).opened() as journal:
             kept = journal.read(self._part)
             self._known, self._watch = kept.answers, JournalWatch(journal, lambda _: self._part)
             if isinstance(self.inner, Budgeted):
@@ -194,9 +194,6 @@ class RecipeJudge:
             gives no log-probabilities where the recipe needs them.
     """
 
-    keeps_in: Path | None = None
-    """The folder in which the answers to single prompts are kept until the verdict is."""
-
     def __init__(self, improved: ImprovedJudge, *inner: Judge, same_judge: bool = True) -> None:
         if len(inner) != len(improved.judges):
             raise JudgeSenseError(
@@ -204,6 +201,7 @@ class RecipeJudge:
                 "pass them as a list in the file's order"
             )
         self.improved, self.inner = improved, inner
+        self._context: RunContext | None = None
         self.stages = [
             Stage(improved, place, judge, same_judge) for place, judge in enumerate(inner)
         ]
@@ -214,6 +212,18 @@ class RecipeJudge:
             names = " ".join(stage.name for stage in self.stages)
             digest = hashlib.sha256(f"{names} {improved.digest}".encode()).hexdigest()[:8]
             self.name = f"{self.name.split('@')[0]}-{combine}@{digest}"
+
+    @property
+    def context(self) -> RunContext | None:
+        """Where the answers to single prompts are kept until the verdict is."""
+        return self._context
+
+    @context.setter
+    def context(self, context: RunContext | None) -> None:
+        self._context = context
+        for each in self.inner:
+            if isinstance(each, InRun):
+                each.context = context
 
     def describe(self) -> Mapping[str, Any]:
         """How the judges decide together, and each of them; or the one judge."""
@@ -244,16 +254,30 @@ class RecipeJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all judges asked."""
         with ExitStack() as stack:
-            folds = [stack.enter_context(each.keeping(self.keeps_in)) for each in self.stages]
-            for index, requests in batches:
+            folds = [stack.enter_context(each.keeping(self.context)) for each in self.stages]
+            for group in self._groups(batches):
+                requests = [request for _, batch in group for request in batch]
                 if self.improved.recipe.combine == "jury":
                     by_judge = (stage.ask(requests) for stage in self.stages)
                     verdicts = list(map(self._jury, zip(*by_judge, strict=True)))
                 else:
                     verdicts = self._cascade(requests)
-                yield index, list(map(self._as_answer, requests, verdicts))
+                answers = map(self._as_answer, requests, verdicts)
+                for index, batch in group:
+                    yield index, list(islice(answers, len(batch)))
                 for fold in folds:
                     fold()
+
+    def _groups(
+        self, batches: Iterable[tuple[int, Sequence[Request]]]
+    ) -> Iterable[list[tuple[int, Sequence[Request]]]]:
+        """What is asked together: a batch; for a judge that sends its prompts to a batch API, all
+        batches of a repeat."""
+        options = (getattr(each, "options", None) for each in self.inner)
+        if not any(getattr(each, "batch", False) for each in options):
+            return ([each] for each in batches)
+        repeats = groupby(batches, key=lambda batch: batch[1][0].repeat)
+        return (list(group) for _, group in repeats)
 
     def _cascade(self, requests: Sequence[Request]) -> list[StageAnswer]:
         """The verdicts of the first judge that is confident enough, or of the last."""

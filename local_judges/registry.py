@@ -163,10 +163,12 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
         improved = read_improved(path)
         first, *others = improved.judges
-        return replace(
-            _of_file(improved, first, engine, given, allowed),
-            others=tuple(_of_file(improved, each, None, {}, allowed) for each in others),
-        )
+        batch = given.pop("batch", False)
+        spec = _of_file(improved, first, engine, given, allowed)
+        more = [_of_file(improved, each, None, {}, allowed) for each in others]
+        if batch:
+            spec, *more = _in_batches(judge, [spec, *more])
+        return replace(spec, others=tuple(more))
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
@@ -180,6 +182,8 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
         )
     else:
         spec = _local(judge, engine or "transformers", given)
+    if spec.options.get("batch"):
+        (spec,) = _in_batches(judge, [spec])
     what = f"option of the engine {spec.engine}"
     checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     if spec.engine in REMOTE and (url := spec.options.get("base_url")):
@@ -188,6 +192,19 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable") or KEY_VARIABLE))
     return spec
+
+
+def _in_batches(judge: str, specs: Sequence[JudgeSpec]) -> list[JudgeSpec]:
+    """The judges, of which those at an endpoint are asked in batches. Raises JudgeSenseError if
+    there are none."""
+    if not any(spec.engine == "api" for spec in specs):
+        raise JudgeSenseError(
+            f"--batch: {judge} (engine {specs[0].engine}) has no batch API; leave --batch out"
+        )
+    return [
+        replace(spec, options={**spec.options, "batch": True}) if spec.engine == "api" else spec
+        for spec in specs
+    ]
 
 
 def resolve_each(

@@ -32,7 +32,16 @@ from judgesense.log.schema import PARTS, write_part
 from local_judges.journal import Journal, JournalWatch
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import progress
-from local_judges.protocol import Answer, Budgeted, Judge, Request, Watch, Watched
+from local_judges.protocol import (
+    Answer,
+    Budgeted,
+    InRun,
+    Judge,
+    Request,
+    RunContext,
+    Watch,
+    Watched,
+)
 from local_judges.rows import PartLog, decision_log
 
 if TYPE_CHECKING:
@@ -264,11 +273,24 @@ def ask_parts(
     Raises Interrupted after Ctrl-C or when the budget is spent, once the parts in progress are
     written; JudgeSenseError if the folder cannot be written.
     """
+    with _ctrl_c() as stop, _in_run(judge, RunContext(log.folder, note, stop)):
+        return _ask_parts(judge, requests, parts, scorings, log, note, known, retries, stop)
+
+
+def _ask_parts(
+    judge: Judge,
+    requests: Requests,
+    parts: Sequence[Part],
+    scorings: frozenset[str],
+    log: PartLog,
+    note: Note,
+    known: Mapping[str, Answer],
+    retries: bool,
+    stop: threading.Event,
+) -> JudgeOutcome:
     outcome = JudgeOutcome(judge.name, planned=sum(len(b) for part in parts for b in part.batches))
     budgeted = judge if isinstance(judge, Budgeted) else None
     journal = Journal(log.folder, judge.name, scorings)
-    if hasattr(judge, "keeps_in"):
-        judge.keeps_in = log.folder
     tasks = []
     for part in parts:
         rows = _stored(log, part, requests, note)
@@ -303,7 +325,7 @@ def ask_parts(
     started = time.perf_counter()
     reason: str | None = None
     shown = progress(judge.name, outcome.planned, outcome.kept, budgeted)
-    with shown as advance, _ctrl_c() as stop, journal.opened():
+    with shown as advance, journal.opened():
 
         def stops_before(task: _Task) -> bool:
             nonlocal reason
@@ -430,6 +452,19 @@ def _answered(
             if waiting[number] == 0:
                 yield task
                 task.answers = {}
+
+
+@contextmanager
+def _in_run(judge: Judge, context: RunContext) -> Iterator[None]:
+    """Let a judge keep more than its answers in the run's folder."""
+    if not isinstance(judge, InRun):
+        yield
+        return
+    judge.context = context
+    try:
+        yield
+    finally:
+        judge.context = None
 
 
 @contextmanager

@@ -150,6 +150,7 @@ def check(
         typer.Option(metavar="JUDGE", help="A model that proposes wordings (default: the judge)."),
     ] = None,
     max_cost: opt.MaxCost = None,
+    batch: opt.Batch = False,
     settings: opt.Settings = None,
     allow_host: opt.AllowHosts = None,
     scoring: Annotated[Literal["generate", "options"], typer.Option(help=opt.READ)] = "generate",
@@ -194,6 +195,7 @@ def check(
         "--variants": variants,
         "--positive": positive,
         "--damage": damage,
+        "--batch": batch or None,
     }
     if source is not None and is_file:
         if taken := [flag for flag, value in of_rubric.items() if value is not None]:
@@ -248,6 +250,7 @@ def check(
         if dry_run:
             typer.echo(planned(source, data, of_check, opt.note))
             return
+        settings = opt.with_batch(settings, batch)
         settings_of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
         found = check_rubric(source, data, judge, of_check, result, settings_of_judge)
     opt.output(

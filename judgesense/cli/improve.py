@@ -71,6 +71,7 @@ def improve(
             ),
         ),
     ] = None,
+    batch: opt.Batch = False,
     allow_host: opt.AllowHosts = None,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
@@ -85,7 +86,7 @@ def improve(
 
     Exit codes: 0 done; 2 bad usage or input.
     """
-    values = opt.judge_options(settings, allow_host=allow_host)
+    values = opt.judge_options(opt.with_batch(settings, batch), allow_host=allow_host)
     own = {key: values.pop(key) for key in _OWN if key in values}
     # Until 0.3 it had no flag here.
     own |= {"scoring": scoring or values.pop("scoring", None)}

@@ -59,6 +59,16 @@ Settings = Annotated[
         ),
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option(
+        "--batch",
+        help=(
+            "Send the prompts through the provider's batch API (OpenAI, Anthropic): half the "
+            "price, up to a day. Interrupt the wait at any time; rerun to collect the answers."
+        ),
+    ),
+]
 AllowHosts = Annotated[
     list[str] | None,
     typer.Option(
@@ -267,6 +277,11 @@ def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any
             value = f"[{value}]"
         values[key] = parse_yaml(value, f"--set {text:.80}") if value else ""
     return values
+
+
+def with_batch(settings: Sequence[str] | None, batch: bool) -> list[str] | None:
+    """The values of ``--set`` with what ``--batch`` means."""
+    return [*(settings or ()), "batch=true"] if batch else list(settings or ()) or None
 
 
 def configured(

@@ -10,7 +10,7 @@ import typer
 
 from judgesense.cli import options as opt
 
-_NOT_ASKED = ("dry_run", "format", "retry_failed")
+_NOT_ASKED = ("batch", "dry_run", "format", "retry_failed")
 
 
 def run(
@@ -32,6 +32,7 @@ def run(
         typer.Option(help="Backend that runs the model."),
     ] = None,
     max_cost: opt.MaxCost = None,
+    batch: opt.Batch = False,
     settings: opt.Settings = None,
     allow_host: opt.AllowHosts = None,
     dataset: Annotated[
@@ -66,6 +67,7 @@ def run(
 
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
     """
+    settings = opt.with_batch(settings, batch)
     given = {key: value for key, value in locals().items() if key not in _NOT_ASKED}
     from judgesense.log.invocation import invocation
     from judgesense.pipeline import Settings, execute, failed_prompts, how_to_retry, prepare

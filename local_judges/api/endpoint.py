@@ -151,10 +151,11 @@ class Endpoint:
     """A model at an endpoint: a base URL, or an inference provider of Hugging Face.
 
     ``proven`` becomes true with the first answer: an endpoint that cannot be reached before it is
-    given up. ``writes`` says whether the text is wanted, not only option probabilities. ``scorer``
-    reads these by token id where the endpoint can return them (see
-    :func:`~local_judges.api.token_scoring.find_scorer`). Raises JudgeSenseError for a URL that
-    holds a secret, a missing key (names the variable) and a ``timeout_s`` above the retry budget.
+    given up. ``refused`` are the parameters that the model refuses by name. ``writes`` says whether
+    the text is wanted, not only option probabilities. ``scorer`` reads these by token id where the
+    endpoint can return them (see :func:`~local_judges.api.token_scoring.find_scorer`). Raises
+    JudgeSenseError for a URL that holds a secret, a missing key (names the variable) and a
+    ``timeout_s`` above the retry budget.
     """
 
     path = "/chat/completions"
@@ -183,11 +184,16 @@ class Endpoint:
         self._looked = False
         self.served: Counter[str] = Counter()
         self._unreached: FatalError | None = None
-        self._refused: frozenset[str] = frozenset()
+        self.refused: frozenset[str] = frozenset()
         self._noise = random.Random(0).random
 
     def __str__(self) -> str:
         return f"{self.model} at {self.provider or self.base_url or 'the default endpoint'}"
+
+    @property
+    def key(self) -> str:
+        """The key, for requests to this endpoint alone."""
+        return self._key
 
     def hide(self, text: str) -> str:
         """The text without the key and without anything that looks like one."""
@@ -219,7 +225,12 @@ class Endpoint:
         if self._unreached is not None:
             raise self._unreached
         options = self.options
-        counted = (options.price, options.requests_per_minute, options.tokens_per_minute)
+        counted = (
+            options.price,
+            options.requests_per_minute,
+            options.tokens_per_minute,
+            options.batch,
+        )
         if self._looked or not self.base_url or self.provider or any(counted):
             return self.scorer
         try:
@@ -250,7 +261,7 @@ class Endpoint:
         model = f"{self.model}{chosen}"
         return body_of(request, model=model, options=self.options, logprobs=logprobs)
 
-    def _note_model(self, reply: Any) -> None:
+    def note_model(self, reply: Any) -> None:
         """Count the name under which the endpoint answered: it may be another model's."""
         served = reply.get("model") if isinstance(reply, Mapping) else None
         if isinstance(served, str) and served:
@@ -322,7 +333,7 @@ class Endpoint:
         succeeds, of every later request.
         """
         left = self.retry.budget_s - (time.perf_counter() - started)
-        refused |= self._refused
+        refused |= self.refused
         body = accepted_body(self.body(requests, logprobs), refused)
         try:
             async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
@@ -336,8 +347,8 @@ class Endpoint:
                 else:
                     reply = await create(**body)
                     answers = self.answers(reply, requests)
-                    self._note_model(reply)
-                self._refused = refused
+                    self.note_model(reply)
+                self.refused = refused
                 return answers
         except JudgeSenseError:
             raise

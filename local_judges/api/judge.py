@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +15,16 @@ from typing import Any, NoReturn, TypeVar
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.log.schema import SCORES_IN_FORM
+from local_judges.api.batch_apis import SHARE, BatchApi, find_batch_api
+from local_judges.api.batches import Batches, custom_id
 from local_judges.api.endpoint import Endpoint, Retry, sender
 from local_judges.api.replies import FatalError
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
-from local_judges.protocol import Answer, Request, Watch
+from local_judges.protocol import Answer, Request, RunContext, Watch
 from local_judges.ranks import processes
+
+log = logging.getLogger(__name__)
 
 TOP_TOKENS = "the first token's best 20 alternatives; option_mass is a lower bound"
 WHOLE_OPTIONS = "each option's whole token sequence, by token id"
@@ -30,6 +35,8 @@ _GATHER_S = 0.01
 """How long answers are collected before the runner gets them."""
 _CONNECTIONS = 1000
 """The most that the client opens; further requests would spend their timeout waiting for one."""
+_FEW = 3
+"""The prompts of a first look, which are sent directly."""
 _HOPELESS = 3
 """If the first prompts, this many, get no answer, the run ends."""
 _T = TypeVar("_T")
@@ -45,18 +52,20 @@ class ApiJudge:
         options: see :class:`~local_judges.options.ApiOptions`. The key is read once from the
             environment and appears in no log and no error; an endpoint on this machine needs none.
             With ``max_cost`` the judge stops before the budget is exceeded; it counts pending
-            answers, and answers without token counts, at their maximum length.
+            answers, and answers without token counts, at their maximum length. With ``batch``,
+            the prompts of a run go through the provider's batch API; others are sent directly.
 
     Raises:
         JudgeSenseError: for an unknown or invalid option, a missing key (names the variable), a
-            ``max_cost`` without ``price``, a ``timeout_s`` above the retry budget, and a limit
-            that several processes would have to share.
+            ``max_cost`` without ``price``, a ``timeout_s`` above the retry budget, a limit that
+            several processes would have to share, and ``batch`` at an endpoint without it.
     """
 
     endpoint_class = Endpoint
     answers_alone = True
     """An answer depends on its prompt, not on the prompts in the same batch."""
     watch: Watch | None = None
+    context: RunContext | None = None
 
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
@@ -65,16 +74,17 @@ class ApiJudge:
         self.options, self.price = chosen, chosen.price
         self.endpoint = self.endpoint_class(model, chosen, retry)
         limits = (chosen.requests_per_minute, chosen.tokens_per_minute, chosen.max_cost)
-        if processes() > 1 and any(limit is not None for limit in limits):
+        if processes() > 1 and (chosen.batch or any(limit is not None for limit in limits)):
             raise JudgeSenseError(
-                "requests_per_minute, tokens_per_minute and --max-cost cannot be shared by "
-                f"{processes()} processes; start one process and raise concurrency instead"
+                "requests_per_minute, tokens_per_minute, --max-cost and --batch cannot be shared "
+                f"by {processes()} processes; start one process and raise concurrency instead"
             )
         if chosen.max_cost is not None and chosen.price is None:
             raise JudgeSenseError(
                 f"--max-cost needs the price of {model!r}: --set price=INPUT,OUTPUT, in US dollars "
                 "per million tokens"
             )
+        self._batch_api = find_batch_api(self.endpoint) if chosen.batch else None
         self.spent = self._admitted = 0.0
         self.scorings = frozenset({"generate", "options"} if chosen.logprobs else {"generate"})
         described = json.dumps(self._fixed(), sort_keys=True).encode()
@@ -131,7 +141,7 @@ class ApiJudge:
 
     def estimate(self, requests: Sequence[Request]) -> float | None:
         """The highest possible cost in US dollars; see :func:`most_cost`."""
-        return most_cost(requests, vars(self.options))
+        return most_cost(requests, {**vars(self.options), "batch": self._in_batch})
 
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why these requests could exceed ``max_cost``; None if they cannot."""
@@ -153,6 +163,18 @@ class ApiJudge:
 
         Raises JudgeSenseError, naming the endpoint, when no prompt can be answered.
         """
+        if self._batch_api is not None and self.context is not None:
+            yield from self._in_batches(self._batch_api, self.context, batches, scorings)
+            return
+        if self.options.batch:
+            batches = list(batches)
+            if len(batches) > _FEW:
+                log.warning(
+                    "%s: %d prompts are sent directly, at the full price: only the prompts of run, "
+                    "check and improve go in a batch",
+                    self.name,
+                    len(batches),
+                )
         self.endpoint.writes = "generate" in scorings
         with _event_loop() as run:
             session = _Session(
@@ -166,6 +188,30 @@ class ApiJudge:
                 raise JudgeSenseError(self.endpoint.hide(f"{self.endpoint}: {error}")) from None
             finally:
                 run(session.close())
+
+    @property
+    def _in_batch(self) -> bool:
+        # Outside a run, the ids of a batch could not be kept.
+        return self.options.batch and self.context is not None
+
+    def _in_batches(
+        self,
+        api: BatchApi,
+        context: RunContext,
+        batches: Iterable[tuple[int, Sequence[Request]]],
+        scorings: frozenset[str],
+    ) -> Iterator[tuple[int, list[Answer]]]:
+        logprobs = "options" in scorings
+        asked = {
+            custom_id(self.name, request, logprobs): (index, request)
+            for index, (request,) in batches
+        }
+        sender = Batches(api, self.endpoint, self.name, context, self.estimate)
+        wanted = {each: request for each, (_, request) in asked.items()}
+        for each, answer in sender.answers(wanted, logprobs):
+            index, request = asked[each]
+            self._settle(index, [(request, answer)])
+            yield index, [answer]
 
     def close(self) -> None:
         """Nothing to free: connections are closed at the end of each call of ``judge``."""
@@ -190,6 +236,8 @@ class ApiJudge:
                 continue
             if answer.error is None:
                 answer.cost_usd = cost_of(answer, self.price)
+                if answer.cost_usd is not None and self._in_batch:
+                    answer.cost_usd *= SHARE
                 if answer.cost_usd is None:
                     answer.cost_usd = most
                 self.spent += answer.cost_usd
@@ -338,7 +386,7 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
     """The highest possible cost of requests in US dollars; None without a price.
 
     ``options`` are those of :class:`~local_judges.options.ApiOptions`. Counts one token for every
-    3 bytes of a prompt, and every answer at its maximum length.
+    3 bytes of a prompt, and every answer at its maximum length; with ``batch`` half of that.
 
     >>> most_cost([Request("1", "x" * 236, ())], {"price": (10, 10), "system_prompt": ""})
     0.0012
@@ -349,4 +397,5 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
     overhead = len(options.get("system_prompt", SYSTEM_PROMPT).encode()) + 64
     read = sum((len(request.message.encode()) + overhead) / 3 for request in requests)
     written = len(requests) * options.get("max_tokens", MAX_TOKENS)
-    return float((read * price[0] + written * price[1]) / 1e6)
+    share = SHARE if options.get("batch") else 1.0
+    return float(share * (read * price[0] + written * price[1]) / 1e6)

@@ -1,0 +1,302 @@
+"""Prompts asked in batches: sent, waited for over days, and collected, each paid once.
+
+What is sent is written into the run's folder before and after the call that sends it. So another
+process knows which batches hold which prompts, and looks at the provider for a batch whose call was
+cut off, before it sends anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import cannot_write, read_text, write_text
+from judgesense.files.documents import fit_record
+from judgesense.text import join, printable
+from local_judges.api.batch_apis import (
+    BatchApi,
+    BatchState,
+    ProviderError,
+    Result,
+    chunks,
+    flat,
+    host_of,
+)
+from local_judges.api.endpoint import Endpoint
+from local_judges.api.refusals import accepted_body, refused_in
+from local_judges.api.replies import diagnose
+from local_judges.protocol import Answer, Request, RunContext
+
+FIRST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
+"""The pause between two looks at the provider grows from the first to the second."""
+
+MOST_FAILURES = 60
+"""Looks in a row that fail, about an hour's, before the run stops."""
+
+
+@dataclass
+class Sent:
+    """A batch: ``prompts`` are the custom ids whose answers it owes or has given. ``batch`` is the
+    provider's id, "" until the call that sends it returns; ``is_guess`` says that it was found in
+    the provider's list by its size alone."""
+
+    label: str
+    sent_at: float
+    prompts: list[str]
+    batch: str = ""
+    is_guess: bool = False
+
+
+@dataclass
+class Record:
+    """What is kept of a judge's batches: ``refused`` are the parameters that the model refuses."""
+
+    path: Path
+    batches: list[Sent] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, folder: Path, judge: str) -> Record:
+        """The record in a folder; an empty one if there is none. Raises JudgeSenseError."""
+        path = folder / f".batches-{hashlib.sha256(judge.encode()).hexdigest()[:8]}.json"
+        if not path.exists():
+            return cls(path)
+        try:
+            kept = json.loads(read_text(path))
+            sent = [fit_record(Sent, each, str(path), "a batch") for each in kept["batches"]]
+            return cls(path, sent, [str(each) for each in kept["refused"]])
+        except (ValueError, LookupError, TypeError) as error:
+            raise JudgeSenseError(
+                f"{path} is damaged ({error}), so the batches that were sent are not known; remove "
+                "it to send their prompts again"
+            ) from None
+
+    def write(self) -> None:
+        """Write the record, whole or not at all."""
+        kept = {"refused": self.refused, "batches": [asdict(each) for each in self.batches]}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(self.path, json.dumps(kept, indent=1) + "\n")
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+
+def custom_id(judge: str, request: Request, logprobs: bool) -> str:
+    """What names a prompt at the provider: another judge, prompt or repeat has another id."""
+    stated = json.dumps([judge, logprobs, astuple(request)])
+    return hashlib.sha256(stated.encode()).hexdigest()[:40]
+
+
+class Batches:
+    """The batches of one judge in a run's folder.
+
+    ``cost`` is the highest possible cost of requests, None without a price.
+    """
+
+    def __init__(
+        self,
+        api: BatchApi,
+        endpoint: Endpoint,
+        judge: str,
+        context: RunContext,
+        cost: Callable[[Sequence[Request]], float | None],
+    ) -> None:
+        self._api, self._endpoint, self._context, self._cost = api, endpoint, context, cost
+        self._record = Record.of(context.folder, judge)
+        self._left: dict[str, Request] = {}
+        self._lost = set[str]()
+        self._shown: dict[str, str] = {}
+
+    def answers(
+        self, wanted: Mapping[str, Request], logprobs: bool
+    ) -> Iterator[tuple[str, Answer]]:
+        """The answers by custom id, in the order in which batches end.
+
+        Raises JudgeSenseError, once what can be collected is, if a batch expired or was cancelled
+        half done, after Ctrl-C, and if the provider refuses a batch.
+        """
+        self._left = dict(wanted)
+        self._look_for_unconfirmed()
+        while True:
+            owed = {each for sent in self._record.batches for each in sent.prompts}
+            if fresh := [
+                each for each in self._left if each not in owed and each not in self._lost
+            ]:
+                self._send(fresh, logprobs)
+            pending = [each for each in self._record.batches if self._left.keys() & each.prompts]
+            if not pending:
+                break
+            yield from self._collected(pending, logprobs)
+        if self._lost:
+            raise JudgeSenseError(
+                f"{len(self._lost)} of {len(wanted)} prompts were not asked, because their batch "
+                "expired, was cancelled or lost them; the other answers are kept. Rerun the same "
+                "command to send these prompts in a new batch"
+            )
+
+    def _look_for_unconfirmed(self) -> None:
+        """Find the batches whose sending was cut off: they may have arrived."""
+        for sent in [each for each in self._record.batches if not each.batch]:
+            try:
+                found = self._api.find(sent.label, len(sent.prompts), sent.sent_at)
+            except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+                raise self._stopped(
+                    error, "whether an earlier batch arrived is not known"
+                ) from None
+            known = {each.batch for each in self._record.batches}
+            self._record.batches.remove(sent)
+            self._record.batches += [
+                Sent(sent.label, sent.sent_at, list(sent.prompts), each, is_guess=True)
+                for each in found
+                if each not in known
+            ]
+            self._record.write()
+
+    def _send(self, fresh: Sequence[str], logprobs: bool) -> None:
+        refused = self._endpoint.refused = self._endpoint.refused | {*self._record.refused}
+        self._record.refused = sorted(refused)
+        bodies = {
+            each: flat(accepted_body(self._endpoint.body([self._left[each]], logprobs), refused))
+            for each in fresh
+        }
+        cost = self._cost([self._left[each] for each in fresh])
+        host, most = host_of(self._endpoint), "" if cost is None else f" for at most ${cost:.2f}"
+        self._context.note(
+            f"{len(fresh)} prompts go to {host} in a batch{most}, half the price of direct "
+            "requests; the answers may take a day"
+        )
+        for chunk in chunks(bodies, self._api):
+            sent = Sent(uuid4().hex, time.time(), list(chunk))
+            self._record.batches.append(sent)
+            self._record.write()
+            try:
+                sent.batch = self._api.send(chunk, sent.label)
+            except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+                stopped = self._stopped(error, "the batch was not confirmed")
+                if isinstance(error, ProviderError) and error.status_code < 500:
+                    self._record.batches.remove(sent)  # It did not arrive.
+                    self._record.write()
+                raise stopped from None
+            self._record.write()
+            self._context.note(
+                f"batch {printable(sent.batch)} has {len(chunk)} prompts; you may interrupt the "
+                "command: rerun it to collect the answers"
+            )
+
+    def _collected(self, pending: list[Sent], logprobs: bool) -> Iterator[tuple[str, Answer]]:
+        """Wait for batches and read each one as it ends."""
+        wait_s, failures = FIRST_WAIT_S, 0
+        while True:
+            for sent in list(pending):
+                self._require_going(pending)
+                try:
+                    state = self._api.state(sent.batch)
+                    self._show(sent, state)
+                    if not state.has_ended:
+                        continue
+                    yield from self._read(sent, state, logprobs)
+                except JudgeSenseError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+                    failures += 1
+                    kind, reason = self._reason(error)
+                    if kind not in ("busy", "unreachable") or failures > MOST_FAILURES:
+                        raise self._stopped(error, f"batch {sent.batch} cannot be read") from None
+                    if failures == 1:
+                        self._context.note(f"{reason}; JudgeSense keeps trying")
+                    continue
+                failures = 0
+                pending.remove(sent)
+            if not pending:
+                return
+            self._context.stop.wait(wait_s)
+            wait_s = min(1.5 * wait_s, MOST_WAIT_S)
+
+    def _read(self, sent: Sent, state: BatchState, logprobs: bool) -> Iterator[tuple[str, Answer]]:
+        """The answers of a batch that has ended. What it did not answer it no longer owes."""
+        if state.failure:
+            self._record.batches.remove(sent)
+            self._record.write()
+            raise JudgeSenseError(
+                f"batch {sent.batch} failed before a prompt was asked: "
+                f"{printable(self._endpoint.hide(state.failure))}. Change what it names and rerun "
+                "the command, or leave --batch out to ask the prompts directly"
+            )
+        mine, failed, again = self._left.keys() & sent.prompts, set[str](), set[str]()
+        try:
+            for result in self._api.results(sent.batch, state):
+                request = self._left.get(result.custom_id)
+                if request is None or result.custom_id not in mine:
+                    continue
+                if more := self._refused(result, request, logprobs):
+                    self._endpoint.refused |= more
+                    again.add(result.custom_id)
+                elif (answer := self._answer(result, request)) is not None:
+                    if answer.error is not None:
+                        failed.add(result.custom_id)
+                    del self._left[result.custom_id]
+                    yield result.custom_id, answer
+            missing = (self._left.keys() & mine) - again
+            self._lost |= set() if sent.is_guess else missing
+            failed |= missing
+        finally:
+            # Also if the connection broke: a rerun asks again what failed.
+            sent.prompts = [each for each in sent.prompts if each not in failed | again]
+            self._record.write()
+
+    def _refused(self, result: Result, request: Request, logprobs: bool) -> frozenset[str]:
+        """The parameters that the model refused by name, for the first time."""
+        if result.error is None:
+            return frozenset()
+        kind, reason = self._reason(result.error)
+        named = refused_in(reason, self._endpoint.body([request], logprobs))
+        return named - {*self._record.refused} if kind == "bad request" else frozenset()
+
+    def _answer(self, result: Result, request: Request) -> Answer | None:
+        """A line as an answer; None for a prompt that was not asked."""
+        if result.error is not None:
+            kind, reason = self._reason(result.error)
+            return Answer(text="", refused=True) if kind == "refused" else Answer(error=reason)
+        if result.reply is None:
+            return None
+        try:
+            (answer,) = self._endpoint.answers(result.reply, [request])
+        except ValueError as error:
+            return Answer(error=self._endpoint.hide(str(error)))
+        self._endpoint.note_model(result.reply)
+        return answer
+
+    def _reason(self, error: Exception) -> tuple[str, str]:
+        if isinstance(error, (LookupError, TypeError, AttributeError)):
+            return "busy", f"the reply is not what the protocol says ({error!r:.200})"
+        return diagnose(error, self._endpoint.hide)[:2]
+
+    def _stopped(self, error: Exception, what: str) -> JudgeSenseError:
+        return JudgeSenseError(
+            f"{what}: {self._reason(error)[1]}. Rerun the same command to go on. What was sent is "
+            f"in {self._record.path}; without that file, its prompts are sent and paid again"
+        )
+
+    def _show(self, sent: Sent, state: BatchState) -> None:
+        if self._shown.get(sent.batch) != state.status:
+            self._shown[sent.batch] = state.status
+            self._context.note(
+                f"batch {printable(sent.batch)}: {printable(state.status)}, {state.done} of "
+                f"{state.total} prompts done"
+            )
+
+    def _require_going(self, pending: Sequence[Sent]) -> None:
+        """Raise JudgeSenseError after Ctrl-C."""
+        if self._context.stop.is_set():
+            owed = len({each for sent in pending for each in sent.prompts} & self._left.keys())
+            raise JudgeSenseError(
+                f"stopped: {owed} prompts stay with {host_of(self._endpoint)} in batch "
+                f"{join([printable(each.batch) for each in pending])}; rerun the same command to "
+                "collect the answers, which are not paid twice"
+            )
