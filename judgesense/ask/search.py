@@ -313,19 +313,15 @@ def search(
     left, raced = race(answers, pool, items, budget - cap * len(held), ask, grow, note, twins)
     chosen, fair = fairer(answers, left, items[:raced])
     fit = answers.plain(items[:raced])
-    ask(sorted(answers.columns(base, chosen)), held)
+    columns, left_over = answers.columns(base, chosen), budget - (answers.spent - before)
 
     def affordable(recipe: Recipe) -> bool:
-        """Whether the budget allows a recipe on the items of the promise; if so, it is asked."""
-        fresh = [
-            column
-            for column in sorted(answers.columns(recipe))
-            if answers.unanswered(column, held).any()
-        ]
-        if answers.price_of(fresh) * len(held) > budget - (answers.spent - before) + _TIE:
+        """Whether the budget allows a recipe on the items of the promise, beside those before."""
+        nonlocal columns
+        more = columns | answers.columns(recipe)
+        if answers.price_of(more) * len(held) > left_over + _TIE:
             return False
-        if fresh:
-            ask(fresh, held)
+        columns = more
         return True
 
     probes = probes_of(answers, chosen, left)
@@ -334,6 +330,8 @@ def search(
     for recipe in left:
         if recipe not in table and len(table) < RIVALS and affordable(recipe):
             table.append(recipe)
+    # All at once: a batch API may take a day for each call.
+    ask(sorted(columns), held)
     rows = [row_of(answers, recipe, base, held, fit) for recipe in table]
     written = rows[table.index(chosen)]
     written |= {**steadiness(answers, chosen, probes, held, fit), "written": True}

@@ -9,6 +9,7 @@ https://platform.claude.com/docs/en/build-with-claude/batch-processing.
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,7 +108,9 @@ def find_batch_api(endpoint: Endpoint) -> BatchApi:
         http = DefaultHttpxClient(base_url=base, headers=headers, follow_redirects=False)
         try:
             if isinstance(_object(http, "GET", kind.path, params={"limit": 1}).get("data"), list):
-                return kind(http)
+                api = kind(http)
+                weakref.finalize(api, http.close)
+                return api
             reasons.append(f"{kind.path}: no list of batches")
         except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
             reasons.append(f"{kind.path}: {diagnose(error, endpoint.hide)[1]}")
