@@ -15,6 +15,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
 from judgesense.files.tables import csv_text, read_table
 from judgesense.tasks import Item
+from judgesense.text import number
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
 from local_judges.improved_judge import ImprovedJudge
@@ -54,6 +55,20 @@ class ItemVerdict:
     repeat: int = 0
     gold: str | None = None
 
+    @property
+    def reason(self) -> str:
+        """One line: the verdict, its figures, and whether a person should look."""
+        figures = {
+            "probability": self.probability,
+            "margin": self.margin,
+            "expected score": self.score,
+        }
+        known = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
+        text = self.verdict + (f" ({', '.join(known)})" if known else "")
+        if self.error:
+            text += f": {self.error}"
+        return text + ("; ask a person" if self.ask_person else "")
+
 
 _ARROW = {str: pa.string(), float: pa.float64(), bool: pa.bool_(), int: pa.int32()}
 SCHEMA = pa.schema(
@@ -89,6 +104,13 @@ def read_items(
     every = (record.values for record in read_table(path))
     rows = [row for row in every if row.get("task") in (None, "", asked.task.name)]
     return read, {**place, "revision": read[0].revision}, rows
+
+
+def changed_since(out: Path, verdicts: Sequence[ItemVerdict]) -> list[bool]:
+    """Whether each verdict is new, or another than the file of an earlier call has."""
+    earlier = read_table(out) if out.is_file() else ()
+    known = {(row.values.get("item_id"), row.values.get("verdict")) for row in earlier}
+    return [(each.item_id, each.verdict) not in known for each in verdicts]
 
 
 def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[Row] = ()) -> None:

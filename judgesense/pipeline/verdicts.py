@@ -17,11 +17,19 @@ from judgesense.files.tables import Record
 from judgesense.log.folder import PAIR_SCHEMA, RETRIES
 from judgesense.log.schema import read_log
 from judgesense.pipeline.data import DataReference
+from judgesense.pipeline.events import emit_verdicts
 from judgesense.pipeline.execution import execute, folder_for, require_known, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
+from judgesense.pipeline.verdict_files import (
+    FORMATS,
+    ItemVerdict,
+    changed_since,
+    read_items,
+    write_verdicts,
+)
 from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe
 from judgesense.tasks import Item, is_scale
+from judgesense.version import __version__
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
 from local_judges.improved_judge import ImprovedJudge, read_improved
@@ -126,7 +134,14 @@ def judge_items(
     note = note or to_stderr
     execute([spec], data, settings, folder, note, cluster, retries=retry_failed)
     found = verdicts_of(read_log(folder), improved, read)
+    # A rerun tells of no verdict twice.
+    news = changed_since(target, found)
     write_verdicts(found, target, rows)
+    emit_verdicts(
+        (verdict, signature_of(improved, verdict.judge or ""), row)
+        for verdict, row, is_new in zip(found, rows, news, strict=True)
+        if is_new
+    )
     asked = [v.ask_person for v in found if v.ask_person is not None]
     costs = [v.cost_usd for v in found if v.cost_usd is not None]
     return JudgingSummary(
@@ -259,6 +274,16 @@ def _resolved(
     if isinstance(found, JudgeSpec):
         return replace(found, improved=improved)
     return RecipeJudge(improved, found)
+
+
+def signature_of(improved: ImprovedJudge, judge: str) -> str:
+    """What fixes the verdicts of a judge by a recipe, in one line."""
+    recipe = improved.recipe
+    return (
+        f"judge:{judge}|task:{improved.entry.task.name}|rule:{recipe.name}"
+        f"|wordings:{','.join(recipe.wordings)}|orders:{','.join(recipe.orders)}"
+        f"|scoring:{improved.scoring}|digest:{improved.digest}|v:{__version__}"
+    )
 
 
 def scoring_of(judge: Any) -> str:

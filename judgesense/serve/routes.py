@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.pipeline.events import emit_verdicts
 from judgesense.serve.batching import Batcher, QueueFullError
 from judgesense.serve.gate import error_reply
 from judgesense.serve.reply_forms import content_of, form_of
@@ -79,6 +80,10 @@ class Service:
         if len(asks) == 1 and answers[0].error:
             raise HTTPException(502, f"the judge failed: {answers[0].error}")
         verdicts = [self.served.verdict(*both) for both in zip(asks, answers, strict=True)]
+        emit_verdicts(
+            (verdict.verdict, self.served.signature(ask.item.task), request.headers)
+            for ask, verdict in zip(asks, verdicts, strict=True)
+        )
         for verdict in verdicts:
             self.counts[f'verdicts_total{{judged="{verdict.judged}"}}'] += 1
         return verdicts
@@ -286,7 +291,7 @@ def _completion(
             "completion_tokens": written,
             "total_tokens": read + written,
         },
-        "judgesense": _row(verdict, served.signature(task) if task in served.judges else ""),
+        "judgesense": _row(verdict, served.signature(task)),
     }
 
 

@@ -10,11 +10,15 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.verdict_files import ItemVerdict
-from judgesense.pipeline.verdicts import ItemJudge, load_judge, scoring_of, verdict_in
+from judgesense.pipeline.verdicts import (
+    ItemJudge,
+    load_judge,
+    scoring_of,
+    signature_of,
+    verdict_in,
+)
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import Item, Task, Template, prompt_id, render
-from judgesense.text import number
-from judgesense.version import __version__
 from judgesense_dataset.recognition import known_tasks, recognise
 from judgesense_dataset.templates import TaskTemplates, layout_patterns
 from local_judges import registry
@@ -77,17 +81,7 @@ class Verdict:
     @property
     def reason(self) -> str:
         """One line: the verdict, its figures, and whether a person should look."""
-        own = self.verdict
-        figures = {
-            "probability": own.probability,
-            "margin": own.margin,
-            "expected score": own.score,
-        }
-        known = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
-        text = own.verdict + (f" ({', '.join(known)})" if known else "")
-        if own.error:
-            text += f": {own.error}"
-        return text + ("; ask a person" if own.ask_person else "")
+        return self.verdict.reason
 
 
 class ServedJudge:
@@ -116,14 +110,10 @@ class ServedJudge:
         self.one = next(iter(self.judges)) if len(self.judges) == 1 else None
 
     def signature(self, task: str) -> str:
-        """What fixes the verdicts on a task, in one line."""
-        own = self.judges[task].improved
-        recipe = own.recipe
-        return (
-            f"judge:{self.judges[task].judge.name}|task:{task}|rule:{recipe.name}"
-            f"|wordings:{','.join(recipe.wordings)}|orders:{','.join(recipe.orders)}"
-            f"|scoring:{own.scoring}|digest:{own.digest}|v:{__version__}"
-        )
+        """What fixes the verdicts on a task, in one line; "" for a message asked as it was sent."""
+        if task not in self.judges:
+            return ""
+        return signature_of(self.judges[task].improved, self.judges[task].judge.name)
 
     def of_item(self, given: Mapping[str, Any], task: str | None, number: int = 1) -> Ask:
         """An item's fields as a message. Raises JudgeSenseError naming a field that is missing."""
