@@ -166,8 +166,7 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
         batch = given.pop("batch", False)
         spec = _of_file(improved, first, engine, given, allowed)
         more = [_of_file(improved, each, None, {}, allowed) for each in others]
-        if batch:
-            spec, *more = _in_batches(judge, [spec, *more])
+        spec, *more = _in_batches(judge, spec, *more) if batch else [spec, *more]
         return replace(spec, others=tuple(more))
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
@@ -183,7 +182,7 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     else:
         spec = _local(judge, engine or "transformers", given)
     if spec.options.get("batch"):
-        (spec,) = _in_batches(judge, [spec])
+        (spec,) = _in_batches(judge, spec)
     what = f"option of the engine {spec.engine}"
     checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     if spec.engine in REMOTE and (url := spec.options.get("base_url")):
@@ -194,9 +193,8 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     return spec
 
 
-def _in_batches(judge: str, specs: Sequence[JudgeSpec]) -> list[JudgeSpec]:
-    """The judges, of which those at an endpoint are asked in batches. Raises JudgeSenseError if
-    there are none."""
+def _in_batches(judge: str, *specs: JudgeSpec) -> list[JudgeSpec]:
+    """The judges, of which those at an endpoint, at least one, are asked in batches."""
     if not any(spec.engine == "api" for spec in specs):
         raise JudgeSenseError(
             f"--batch: {judge} (engine {specs[0].engine}) has no batch API; leave --batch out"

@@ -273,21 +273,6 @@ def ask_parts(
     Raises Interrupted after Ctrl-C or when the budget is spent, once the parts in progress are
     written; JudgeSenseError if the folder cannot be written.
     """
-    with _ctrl_c() as stop, _in_run(judge, RunContext(log.folder, note, stop)):
-        return _ask_parts(judge, requests, parts, scorings, log, note, known, retries, stop)
-
-
-def _ask_parts(
-    judge: Judge,
-    requests: Requests,
-    parts: Sequence[Part],
-    scorings: frozenset[str],
-    log: PartLog,
-    note: Note,
-    known: Mapping[str, Answer],
-    retries: bool,
-    stop: threading.Event,
-) -> JudgeOutcome:
     outcome = JudgeOutcome(judge.name, planned=sum(len(b) for part in parts for b in part.batches))
     budgeted = judge if isinstance(judge, Budgeted) else None
     journal = Journal(log.folder, judge.name, scorings)
@@ -311,8 +296,6 @@ def _ask_parts(
             tasks.append(task)
         else:
             journal.fold(part.name)
-    if budgeted is not None:
-        _note_cost(budgeted, tasks, requests, note)
     if outcome.retried:
         note(f"{judge.name}: {outcome.retried} prompts failed before and are asked again")
     if known and _answers_alone(judge):
@@ -325,7 +308,14 @@ def _ask_parts(
     started = time.perf_counter()
     reason: str | None = None
     shown = progress(judge.name, outcome.planned, outcome.kept, budgeted)
-    with shown as advance, journal.opened():
+    with (
+        shown as advance,
+        _ctrl_c() as stop,
+        _in_run(judge, RunContext(log.folder, note, stop)),
+        journal.opened(),
+    ):
+        if budgeted is not None:
+            _note_cost(budgeted, tasks, requests, note)
 
         def stops_before(task: _Task) -> bool:
             nonlocal reason
@@ -456,15 +446,15 @@ def _answered(
 
 @contextmanager
 def _in_run(judge: Judge, context: RunContext) -> Iterator[None]:
-    """Let a judge keep more than its answers in the run's folder."""
-    if not isinstance(judge, InRun):
-        yield
-        return
-    judge.context = context
+    """Tell a judge of the run around it."""
+    inside = judge if isinstance(judge, InRun) else None
     try:
+        if inside is not None:
+            inside.context = context
         yield
     finally:
-        judge.context = None
+        if inside is not None:
+            inside.context = None
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import quote
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.limits import REPLY_BYTES
@@ -24,7 +24,6 @@ from local_judges.api.replies import FILTERED, diagnose
 SHARE = 0.5
 """What a prompt in a batch costs, as a share of the price of a direct request."""
 
-OPENAI = "https://api.openai.com/v1"
 _CLOCKS_S = 600.0
 """How far this machine's clock may be behind the provider's."""
 _SHOWN_ERRORS = 3
@@ -65,29 +64,6 @@ class Result:
     error: ProviderError | None = None
 
 
-class BatchApi(Protocol):
-    """A provider's batch API."""
-
-    most_prompts: int
-    most_bytes: int
-
-    def send(self, prompts: Mapping[str, Body], label: str) -> str:
-        """The id of a new batch of chat requests by custom id; ``label`` marks it."""
-        ...
-
-    def find(self, label: str, prompts: int, since: float) -> list[str]:
-        """The ids of batches that may be the one sent with this label, since a time."""
-        ...
-
-    def state(self, batch: str) -> BatchState:
-        """How far a batch is."""
-        ...
-
-    def results(self, batch: str, state: BatchState) -> Iterator[Result]:
-        """The lines of a batch that has ended."""
-        ...
-
-
 def find_batch_api(endpoint: Endpoint) -> BatchApi:
     """The batch API of an endpoint, which is asked for its list of batches.
 
@@ -97,8 +73,8 @@ def find_batch_api(endpoint: Endpoint) -> BatchApi:
         from openai import DefaultHttpxClient
     except ImportError as error:
         raise MissingExtraError("openai", "api", "an API judge") from error
-    base, key = endpoint.base_url or OPENAI, endpoint.key
-    kinds: list[tuple[type[OpenAIBatches] | type[AnthropicBatches], dict[str, str]]] = [
+    base, key = endpoint.base_url or "https://api.openai.com/v1", endpoint.key
+    kinds: list[tuple[type[BatchApi], dict[str, str]]] = [
         (OpenAIBatches, {"Authorization": f"Bearer {key}"}),
         (AnthropicBatches, {"x-api-key": key, "anthropic-version": "2023-06-01"}),
     ]
@@ -122,17 +98,24 @@ def find_batch_api(endpoint: Endpoint) -> BatchApi:
     )
 
 
-class OpenAIBatches:
+class _Api:
+    path: str
+
+    def __init__(self, http: Any) -> None:
+        self._http = http
+
+    def _batch(self, batch: str) -> dict[str, Any]:
+        return _object(self._http, "GET", f"{self.path}/{quote(batch, safe='')}")
+
+
+class OpenAIBatches(_Api):
     """A file of requests is uploaded, and a batch created from it."""
 
     path = "batches"
     most_prompts, most_bytes = 50_000, 150_000_000  # 200 MB are allowed.
 
-    def __init__(self, http: Any) -> None:
-        self._http = http
-
     def send(self, prompts: Mapping[str, Body], label: str) -> str:
-        """See `BatchApi`."""
+        """The id of a new batch of chat requests by custom id; ``label`` marks it."""
         url = "/v1/chat/completions"
         lines = (
             {"custom_id": each, "method": "POST", "url": url, "body": body}
@@ -150,13 +133,13 @@ class OpenAIBatches:
         return str(_object(self._http, "POST", self.path, json=body)["id"])
 
     def find(self, label: str, prompts: int, since: float) -> list[str]:
-        """See `BatchApi`."""
+        """The ids of batches that may be the one sent with this label, since a time."""
         listed = _listed(self._http, self.path, since, "after")
         return [b["id"] for b in listed if (b.get("metadata") or {}).get("judgesense") == label]
 
     def state(self, batch: str) -> BatchState:
-        """See `BatchApi`."""
-        found = _object(self._http, "GET", f"{self.path}/{quote(batch, safe='')}")
+        """How far a batch is."""
+        found = self._batch(batch)
         status, counts = str(found["status"]), found.get("request_counts") or {}
         errors = ((found.get("errors") or {}).get("data") or [])[:_SHOWN_ERRORS]
         reasons = [f"{each.get('code')}: {each.get('message')}" for each in errors]
@@ -171,7 +154,7 @@ class OpenAIBatches:
         )
 
     def results(self, batch: str, state: BatchState) -> Iterator[Result]:
-        """See `BatchApi`."""
+        """The lines of a batch that has ended."""
         for file in state.files:
             for line in _lines(self._http, f"files/{quote(file, safe='')}/content"):
                 reply, error = line.get("response") or {}, line.get("error") or {}
@@ -185,35 +168,28 @@ class OpenAIBatches:
                     yield Result(line["custom_id"], reply.get("body") or {})
 
 
-class AnthropicBatches:
+class AnthropicBatches(_Api):
     """The requests are in the call that creates a batch, in the form of its Messages API."""
 
     path = "messages/batches"
     most_prompts, most_bytes = 100_000, 200_000_000  # 256 MB are allowed.
 
-    def __init__(self, http: Any) -> None:
-        self._http = http
-
-    def send(self, prompts: Mapping[str, Body], label: str) -> str:
-        """See `BatchApi`."""
+    def send(self, prompts: Mapping[str, Body], label: str) -> str:  # noqa: D102
         requests = [{"custom_id": each, "params": _native(body)} for each, body in prompts.items()]
         return str(_object(self._http, "POST", self.path, json={"requests": requests})["id"])
 
     def find(self, label: str, prompts: int, since: float) -> list[str]:
-        """See `BatchApi`. A batch carries no label: those of its size count, and the ids in their
-        results tell whose they are."""
+        """A batch carries no label: those of its size count; their results tell whose they are."""
         listed = _listed(self._http, self.path, since, "after_id")
         return [b["id"] for b in listed if sum(b["request_counts"].values()) == prompts]
 
-    def state(self, batch: str) -> BatchState:
-        """See `BatchApi`."""
-        found = _object(self._http, "GET", f"{self.path}/{quote(batch, safe='')}")
+    def state(self, batch: str) -> BatchState:  # noqa: D102
+        found = self._batch(batch)
         status, counts = str(found["processing_status"]), found["request_counts"]
         total = sum(counts.values())
         return BatchState(status, total - counts["processing"], total, status == "ended")
 
-    def results(self, batch: str, state: BatchState) -> Iterator[Result]:
-        """See `BatchApi`."""
+    def results(self, batch: str, state: BatchState) -> Iterator[Result]:  # noqa: D102
         # Not the `results_url` of the reply: it could name a host that the key is not for.
         for line in _lines(self._http, f"{self.path}/{quote(batch, safe='')}/results"):
             result = line["result"]
@@ -226,6 +202,9 @@ class AnthropicBatches:
                 yield Result(line["custom_id"], error=ProviderError(status, body))
             else:
                 yield Result(line["custom_id"])
+
+
+BatchApi = OpenAIBatches | AnthropicBatches
 
 
 def _native(body: Body) -> dict[str, Any]:
@@ -314,11 +293,6 @@ def _lines(http: Any, path: str) -> Iterator[dict[str, Any]]:
             raise ValueError(f"a line of the results has more than {REPLY_BYTES} bytes")
     if rest.strip():
         yield json.loads(rest)
-
-
-def host_of(endpoint: Endpoint) -> str:
-    """The host of an endpoint, as messages name it."""
-    return urlsplit(endpoint.base_url or OPENAI).hostname or str(endpoint)
 
 
 def chunks(bodies: Mapping[str, Body], api: BatchApi) -> Iterator[dict[str, Body]]:

@@ -12,12 +12,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
-from pathlib import Path
 from uuid import uuid4
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import cannot_write, read_text, write_text
-from judgesense.files.documents import fit_record
+from judgesense.files.disk import cannot_write, write_text
+from judgesense.files.documents import fit_record, read_json
 from judgesense.text import join, printable
 from local_judges.api.batch_apis import (
     BatchApi,
@@ -26,7 +25,6 @@ from local_judges.api.batch_apis import (
     Result,
     chunks,
     flat,
-    host_of,
 )
 from local_judges.api.endpoint import Endpoint
 from local_judges.api.refusals import accepted_body, refused_in
@@ -57,34 +55,8 @@ class Sent:
 class Record:
     """What is kept of a judge's batches: ``refused`` are the parameters that the model refuses."""
 
-    path: Path
     batches: list[Sent] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, folder: Path, judge: str) -> Record:
-        """The record in a folder; an empty one if there is none. Raises JudgeSenseError."""
-        path = folder / f".batches-{hashlib.sha256(judge.encode()).hexdigest()[:8]}.json"
-        if not path.exists():
-            return cls(path)
-        try:
-            kept = json.loads(read_text(path))
-            sent = [fit_record(Sent, each, str(path), "a batch") for each in kept["batches"]]
-            return cls(path, sent, [str(each) for each in kept["refused"]])
-        except (ValueError, LookupError, TypeError) as error:
-            raise JudgeSenseError(
-                f"{path} is damaged ({error}), so the batches that were sent are not known; remove "
-                "it to send their prompts again"
-            ) from None
-
-    def write(self) -> None:
-        """Write the record, whole or not at all."""
-        kept = {"refused": self.refused, "batches": [asdict(each) for each in self.batches]}
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(self.path, json.dumps(kept, indent=1) + "\n")
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
 
 
 def custom_id(judge: str, request: Request, logprobs: bool) -> str:
@@ -108,9 +80,14 @@ class Batches:
         cost: Callable[[Sequence[Request]], float | None],
     ) -> None:
         self._api, self._endpoint, self._context, self._cost = api, endpoint, context, cost
-        self._record = Record.of(context.folder, judge)
+        name = hashlib.sha256(judge.encode()).hexdigest()[:8]
+        self._file = context.folder / f".batches-{name}.json"
+        self._record = Record()
+        if self._file.exists():
+            what = "a record of batches"
+            self._record = fit_record(Record, read_json(self._file), str(self._file), what)
         self._left: dict[str, Request] = {}
-        self._lost = set[str]()
+        self._lost, self._again = set[str](), set[str]()
         self._shown: dict[str, str] = {}
 
     def answers(
@@ -140,6 +117,13 @@ class Batches:
                 "command to send these prompts in a new batch"
             )
 
+    def _write(self) -> None:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(self._file, json.dumps(asdict(self._record), indent=1) + "\n")
+        except OSError as error:
+            raise cannot_write(self._file, error) from error
+
     def _look_for_unconfirmed(self) -> None:
         """Find the batches whose sending was cut off: they may have arrived."""
         for sent in [each for each in self._record.batches if not each.batch]:
@@ -156,7 +140,7 @@ class Batches:
                 for each in found
                 if each not in known
             ]
-            self._record.write()
+            self._write()
 
     def _send(self, fresh: Sequence[str], logprobs: bool) -> None:
         refused = self._endpoint.refused = self._endpoint.refused | {*self._record.refused}
@@ -166,27 +150,26 @@ class Batches:
             for each in fresh
         }
         cost = self._cost([self._left[each] for each in fresh])
-        host, most = host_of(self._endpoint), "" if cost is None else f" for at most ${cost:.2f}"
+        most = "" if cost is None else f" for at most ${cost:.2f}"
         self._context.note(
-            f"{len(fresh)} prompts go to {host} in a batch{most}, half the price of direct "
-            "requests; the answers may take a day"
+            f"{len(fresh)} prompts go to {self._endpoint} in a batch{most}, half the price of "
+            "direct requests; the answers may take a day"
         )
         for chunk in chunks(bodies, self._api):
             sent = Sent(uuid4().hex, time.time(), list(chunk))
             self._record.batches.append(sent)
-            self._record.write()
+            self._write()
             try:
                 sent.batch = self._api.send(chunk, sent.label)
             except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
                 stopped = self._stopped(error, "the batch was not confirmed")
                 if isinstance(error, ProviderError) and error.status_code < 500:
                     self._record.batches.remove(sent)  # It did not arrive.
-                    self._record.write()
+                    self._write()
                 raise stopped from None
-            self._record.write()
-            self._context.note(
-                f"batch {printable(sent.batch)} has {len(chunk)} prompts; you may interrupt the "
-                "command: rerun it to collect the answers"
+            self._write()
+            self._note(
+                sent, f"{len(chunk)} prompts; interrupt the command if you like, and rerun it later"
             )
 
     def _collected(self, pending: list[Sent], logprobs: bool) -> Iterator[tuple[str, Answer]]:
@@ -197,7 +180,10 @@ class Batches:
                 self._require_going(pending)
                 try:
                     state = self._api.state(sent.batch)
-                    self._show(sent, state)
+                    if self._shown.get(sent.batch) != state.status:
+                        done = f"{state.done} of {state.total} prompts done"
+                        self._note(sent, f"{state.status}, {done}")
+                        self._shown[sent.batch] = state.status
                     if not state.has_ended:
                         continue
                     yield from self._read(sent, state, logprobs)
@@ -222,55 +208,51 @@ class Batches:
         """The answers of a batch that has ended. What it did not answer it no longer owes."""
         if state.failure:
             self._record.batches.remove(sent)
-            self._record.write()
+            self._write()
             raise JudgeSenseError(
                 f"batch {sent.batch} failed before a prompt was asked: "
                 f"{printable(self._endpoint.hide(state.failure))}. Change what it names and rerun "
                 "the command, or leave --batch out to ask the prompts directly"
             )
-        mine, failed, again = self._left.keys() & sent.prompts, set[str](), set[str]()
+        mine, failed = self._left.keys() & sent.prompts, set[str]()
         try:
             for result in self._api.results(sent.batch, state):
                 request = self._left.get(result.custom_id)
                 if request is None or result.custom_id not in mine:
                     continue
-                if more := self._refused(result, request, logprobs):
-                    self._endpoint.refused |= more
-                    again.add(result.custom_id)
-                elif (answer := self._answer(result, request)) is not None:
-                    if answer.error is not None:
-                        failed.add(result.custom_id)
+                if (answer := self._answer(result, request, logprobs)) is not None:
+                    failed |= {result.custom_id} if answer.error is not None else set()
                     del self._left[result.custom_id]
                     yield result.custom_id, answer
-            missing = (self._left.keys() & mine) - again
-            self._lost |= set() if sent.is_guess else missing
+            missing = self._left.keys() & mine
+            self._lost |= set() if sent.is_guess else missing - self._again
             failed |= missing
         finally:
             # Also if the connection broke: a rerun asks again what failed.
-            sent.prompts = [each for each in sent.prompts if each not in failed | again]
-            self._record.write()
+            sent.prompts = [each for each in sent.prompts if each not in failed]
+            self._write()
 
-    def _refused(self, result: Result, request: Request, logprobs: bool) -> frozenset[str]:
-        """The parameters that the model refused by name, for the first time."""
-        if result.error is None:
-            return frozenset()
-        kind, reason = self._reason(result.error)
-        named = refused_in(reason, self._endpoint.body([request], logprobs))
-        return named - {*self._record.refused} if kind == "bad request" else frozenset()
-
-    def _answer(self, result: Result, request: Request) -> Answer | None:
+    def _answer(self, result: Result, request: Request, logprobs: bool) -> Answer | None:
         """A line as an answer; None for a prompt that was not asked."""
-        if result.error is not None:
-            kind, reason = self._reason(result.error)
-            return Answer(text="", refused=True) if kind == "refused" else Answer(error=reason)
-        if result.reply is None:
+        if result.reply is not None:
+            try:
+                (answer,) = self._endpoint.answers(result.reply, [request])
+            except ValueError as error:
+                return Answer(error=self._endpoint.hide(str(error)))
+            self._endpoint.note_model(result.reply)
+            return answer
+        if result.error is None:
             return None
-        try:
-            (answer,) = self._endpoint.answers(result.reply, [request])
-        except ValueError as error:
-            return Answer(error=self._endpoint.hide(str(error)))
-        self._endpoint.note_model(result.reply)
-        return answer
+        kind, reason = self._reason(result.error)
+        if kind == "refused":
+            return Answer(text="", refused=True)
+        named = refused_in(reason, self._endpoint.body([request], logprobs))
+        if kind == "bad request" and named - {*self._record.refused}:
+            # A parameter that the model refuses: the prompt is asked again without it.
+            self._endpoint.refused |= named
+            self._again.add(result.custom_id)
+            return None
+        return Answer(error=reason)
 
     def _reason(self, error: Exception) -> tuple[str, str]:
         if isinstance(error, (LookupError, TypeError, AttributeError)):
@@ -280,23 +262,18 @@ class Batches:
     def _stopped(self, error: Exception, what: str) -> JudgeSenseError:
         return JudgeSenseError(
             f"{what}: {self._reason(error)[1]}. Rerun the same command to go on. What was sent is "
-            f"in {self._record.path}; without that file, its prompts are sent and paid again"
+            f"in {self._file}; without that file, its prompts are sent and paid again"
         )
 
-    def _show(self, sent: Sent, state: BatchState) -> None:
-        if self._shown.get(sent.batch) != state.status:
-            self._shown[sent.batch] = state.status
-            self._context.note(
-                f"batch {printable(sent.batch)}: {printable(state.status)}, {state.done} of "
-                f"{state.total} prompts done"
-            )
+    def _note(self, sent: Sent, what: str) -> None:
+        self._context.note(printable(f"batch {sent.batch}: {what}"))
 
     def _require_going(self, pending: Sequence[Sent]) -> None:
         """Raise JudgeSenseError after Ctrl-C."""
         if self._context.stop.is_set():
             owed = len({each for sent in pending for each in sent.prompts} & self._left.keys())
             raise JudgeSenseError(
-                f"stopped: {owed} prompts stay with {host_of(self._endpoint)} in batch "
+                f"stopped: {owed} prompts of {self._endpoint} stay in batch "
                 f"{join([printable(each.batch) for each in pending])}; rerun the same command to "
                 "collect the answers, which are not paid twice"
             )

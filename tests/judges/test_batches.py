@@ -214,7 +214,7 @@ def test_ctrl_c_while_waiting_says_how_to_come_back(tmp_path: Path) -> None:
     with serving(endpoint) as url:
         thread = threading.Thread(target=interrupt)
         thread.start()
-        with pytest.raises(JudgeSenseError, match=r"20 prompts stay .*batch_0; rerun the same"):
+        with pytest.raises(JudgeSenseError, match=r"20 prompts .*batch_0; rerun the same"):
             run_judge(judge(url), data, tmp_path, ["generate"])
         thread.join()
         endpoint.held = False
