@@ -162,6 +162,7 @@ release: $(VENV)/.dev $(VENV)-release/.ready
 	$(VENV)-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/judgesense.cdx.json build/release-env/bin/python
 	$(BIN)/python tests/release/sums.py dist
+	sed -e "s/@VERSION@/$(subst judgesense==,,$(RELEASED))/" -e "s/@SHA256@/$$(sed -n 's/ .*\.tar\.gz$$//p' dist/SHA256SUMS)/" packaging/conda/recipe.yaml > dist/recipe.yaml
 
 clean:
 	rm -rf $(VENV) $(VENV)-vllm $(VENV)-integrations $(VENV)-promptfoo \

@@ -8,6 +8,7 @@ in its documentation).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -62,6 +63,7 @@ class Inputs(Shape):
     settings: str | None = None
     # action.yml reads these itself.
     artifact: str | None = None
+    comment: str | None = None
     extras: str | None = None
     python_version: str | None = None
 
@@ -83,7 +85,7 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
     where = "the Action's inputs"
     inputs = validate(Inputs, parse_json(text, where), where, "the Action's inputs")
-    of_action = {"artifact", "extras", "python_version", "settings", "max_cost"}
+    of_action = {"artifact", "comment", "extras", "python_version", "settings", "max_cost"}
     given = inputs.model_dump(exclude_none=True, exclude=of_action)
     given |= {key: names(given[key]) for key in ("answers", "variants", "human") if key in given}
     flags = {"options": "the input options:", "map": "--map"}
@@ -95,8 +97,8 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 class Runner:
     """GitHub's runner, as a step sees it in its environment; without one, everything is empty.
 
-    ``has_no_secrets`` says whether GitHub withholds the repository's secrets: from forks, and from
-    Dependabot.
+    ``pull`` is the number of the pull request, "" without one. ``has_no_secrets`` says whether
+    GitHub withholds the repository's secrets: from forks, and from Dependabot.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -109,6 +111,7 @@ class Runner:
             or (request["head"]["repo"] or {}).get("full_name")
             != request["base"]["repo"]["full_name"]
         )
+        self.pull = str((request or {}).get("number") or "")
         self._summary = environ.get("GITHUB_STEP_SUMMARY") or os.devnull
         self._output = environ.get("GITHUB_OUTPUT") or os.devnull
 
@@ -197,8 +200,14 @@ def check_step(environ: Mapping[str, str]) -> int:
         runner.summarise(f"### JudgeSense: error\n\n{quiet(str(error))}\n")
         return 2
     write_text(found.out / BADGE_FILE, render_badge(found.report.contents))
-    runner.summarise(summary_of(found, rubric, proposed))
+    page, comment = summary_of(found, rubric, proposed), found.out / "comment.md"
+    runner.summarise(page)
+    mark = hashlib.sha256(str(rubric).encode()).hexdigest()[:12]
+    # Without the tables, which a comment has no room for.
+    write_text(comment, f"<!-- judgesense {mark} -->\n{page.partition('### ')[0]}")
     runner.tell(
+        comment=comment if runner.pull else "",
+        pull=runner.pull,
         decision=found.decision,
         exit_code=found.exit_code,
         folder=found.out,

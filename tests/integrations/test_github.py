@@ -51,6 +51,7 @@ def moody(text: str) -> str:
 def pull_request(head: str | None = "me/mine") -> dict[str, Any]:
     return {
         "pull_request": {
+            "number": 7,
             "head": {"repo": head and {"full_name": head}},
             "base": {"repo": {"full_name": "me/mine"}},
         }
@@ -65,7 +66,7 @@ def test_the_action_declares_the_inputs_that_are_read() -> None:
 
 def test_no_input_is_pasted_into_a_script() -> None:
     scripts = [step["run"] for step in ACTION["runs"]["steps"] if "run" in step]
-    assert len(scripts) == 3
+    assert len(scripts) == 4
     assert not [script for script in scripts if "${{" in script]
 
 
@@ -229,6 +230,7 @@ class Job:
         """A text with its ${{ }} replaced."""
         known: dict[str, Callable[[], str]] = {
             "toJSON(inputs)": lambda: json.dumps(inputs, indent=2),
+            "github.token": lambda: "token",
         }
 
         def one(found: re.Match[str]) -> str:
@@ -341,6 +343,19 @@ PAGE = section("GitHub Actions")
 TONE = {**USED["with"], "judge": "rule", "repeats": "1"}
 
 
+GH = """#!/usr/bin/env python3
+import pathlib, sys
+kept, given = pathlib.Path("comment-of-7"), sys.argv[1:]
+if "--jq" in given:
+    print("42" if kept.exists() else "")
+else:
+    place = "repos/me/mine/issues/" + ("comments/42" if kept.exists() else "7/comments")
+    assert given[2:5] == ["--method", "PATCH" if kept.exists() else "POST", place], given
+    kept.write_text(pathlib.Path(given[-1].removeprefix("body=@")).read_text())
+"""
+"""GitHub's own command, with one pull request."""
+
+
 @pytest.mark.slow
 def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopback) -> None:
     def job(rule: Callable[[str], str], head: str = "me/mine", **inputs: str) -> Job:
@@ -375,3 +390,18 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
     few = job(steady, limit="12")
     assert (few.exit_code, server.asked) == (0, asked), few.log
     assert "::warning title=JudgeSense%3A INCONCLUSIVE::" in few.log
+    assert not (repository / "comment-of-7").exists()
+
+    # One comment, kept up to date; without the permission, a warning.
+    gh = python.with_name("gh")
+    for rule, decision, settings in ((steady, "PASS", ""), (moody, "FAIL", "model=moody")):
+        gh.write_text(GH)
+        gh.chmod(0o755)
+        job(rule, comment="true", settings=settings)
+        mark, title, *rest = (repository / "comment-of-7").read_text("utf-8").splitlines()
+        assert mark.startswith("<!-- judgesense ")
+        assert title.startswith(f"## JudgeSense: {decision} for tone")
+        assert not [line for line in rest if line.startswith("|")]
+    gh.write_text("#!/bin/sh\nexit 1\n")
+    refused = job(steady, comment="true")
+    assert (refused.exit_code, "pull-requests: write" in refused.log) == (0, True), refused.log
