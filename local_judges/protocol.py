@@ -151,7 +151,7 @@ class RunContext:
 class InRun(Protocol):
     """A judge that keeps more in a run's folder than its answers; None outside a run."""
 
-    context: RunContext | None
+    run_context: RunContext | None
 
 
 class Watch(Protocol):

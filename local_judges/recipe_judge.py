@@ -201,7 +201,7 @@ class RecipeJudge:
                 "pass them as a list in the file's order"
             )
         self.improved, self.inner = improved, inner
-        self._context: RunContext | None = None
+        self._run_context: RunContext | None = None
         self.stages = [
             Stage(improved, place, judge, same_judge) for place, judge in enumerate(inner)
         ]
@@ -214,16 +214,16 @@ class RecipeJudge:
             self.name = f"{self.name.split('@')[0]}-{combine}@{digest}"
 
     @property
-    def context(self) -> RunContext | None:
+    def run_context(self) -> RunContext | None:
         """Where the answers to single prompts are kept until the verdict is."""
-        return self._context
+        return self._run_context
 
-    @context.setter
-    def context(self, context: RunContext | None) -> None:
-        self._context = context
+    @run_context.setter
+    def run_context(self, context: RunContext | None) -> None:
+        self._run_context = context
         for each in self.inner:
             if isinstance(each, InRun):
-                each.context = context
+                each.run_context = context
 
     def describe(self) -> Mapping[str, Any]:
         """How the judges decide together, and each of them; or the one judge."""
@@ -254,7 +254,7 @@ class RecipeJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all judges asked."""
         with ExitStack() as stack:
-            folds = [stack.enter_context(each.keeping(self.context)) for each in self.stages]
+            folds = [stack.enter_context(each.keeping(self.run_context)) for each in self.stages]
             for group in self._groups(batches):
                 requests = [request for _, batch in group for request in batch]
                 if self.improved.recipe.combine == "jury":

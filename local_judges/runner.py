@@ -450,11 +450,11 @@ def _in_run(judge: Judge, context: RunContext) -> Iterator[None]:
     inside = judge if isinstance(judge, InRun) else None
     try:
         if inside is not None:
-            inside.context = context
+            inside.run_context = context
         yield
     finally:
         if inside is not None:
-            inside.context = None
+            inside.run_context = None
 
 
 @contextmanager

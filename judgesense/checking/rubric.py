@@ -335,6 +335,8 @@ def writer_of(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any
     user's options."""
     from local_judges.registry import load_writer
 
+    # A few requests, which depend on each other: a batch may take a day.
+    options = {name: value for name, value in options.items() if name != "batch"}
     if not (isinstance(judge, (str, Path)) and options):
         yield judge
         return

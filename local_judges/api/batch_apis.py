@@ -93,8 +93,8 @@ def find_batch_api(endpoint: Endpoint) -> BatchApi:
         http.close()
     what = "; ".join(reasons) or "a Hugging Face provider is asked directly"
     raise JudgeSenseError(
-        f"--batch: {endpoint} has no batch API of OpenAI's or Anthropic's kind ({what}). Leave "
-        "--batch out to ask it directly"
+        f"--batch: no batch API of OpenAI's or Anthropic's kind was found at {endpoint} ({what}). "
+        "Leave --batch out to ask it directly"
     )
 
 

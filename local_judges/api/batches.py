@@ -89,6 +89,7 @@ class Batches:
         self._left: dict[str, Request] = {}
         self._lost, self._again = set[str](), set[str]()
         self._shown: dict[str, str] = {}
+        self._failures = 0
 
     def answers(
         self, wanted: Mapping[str, Request], logprobs: bool
@@ -98,24 +99,30 @@ class Batches:
         Raises JudgeSenseError, once what can be collected is, if a batch expired or was cancelled
         half done, after Ctrl-C, and if the provider refuses a batch.
         """
-        self._left = dict(wanted)
+        self._left, wait_s = dict(wanted), FIRST_WAIT_S
         self._look_for_unconfirmed()
         while True:
             owed = {each for sent in self._record.batches for each in sent.prompts}
-            if fresh := [
-                each for each in self._left if each not in owed and each not in self._lost
-            ]:
+            fresh = [each for each in self._left if each not in owed and each not in self._lost]
+            if fresh:
                 self._send(fresh, logprobs)
-            pending = [each for each in self._record.batches if self._left.keys() & each.prompts]
-            if not pending:
+            if not self._pending:
                 break
-            yield from self._collected(pending, logprobs)
+            yield from self._look(logprobs)
+            if self._pending:
+                self._context.stop.wait(wait_s)
+                wait_s = min(1.5 * wait_s, MOST_WAIT_S)
         if self._lost:
             raise JudgeSenseError(
                 f"{len(self._lost)} of {len(wanted)} prompts were not asked, because their batch "
                 "expired, was cancelled or lost them; the other answers are kept. Rerun the same "
                 "command to send these prompts in a new batch"
             )
+
+    @property
+    def _pending(self) -> list[Sent]:
+        """The batches that owe answers."""
+        return [each for each in self._record.batches if self._left.keys() & each.prompts]
 
     def _write(self) -> None:
         try:
@@ -172,37 +179,27 @@ class Batches:
                 sent, f"{len(chunk)} prompts; interrupt the command if you like, and rerun it later"
             )
 
-    def _collected(self, pending: list[Sent], logprobs: bool) -> Iterator[tuple[str, Answer]]:
-        """Wait for batches and read each one as it ends."""
-        wait_s, failures = FIRST_WAIT_S, 0
-        while True:
-            for sent in list(pending):
-                self._require_going(pending)
-                try:
-                    state = self._api.state(sent.batch)
-                    if self._shown.get(sent.batch) != state.status:
-                        done = f"{state.done} of {state.total} prompts done"
-                        self._note(sent, f"{state.status}, {done}")
-                        self._shown[sent.batch] = state.status
-                    if not state.has_ended:
-                        continue
+    def _look(self, logprobs: bool) -> Iterator[tuple[str, Answer]]:
+        """Look once at each batch, and read those that have ended."""
+        for sent in self._pending:
+            self._require_going()
+            try:
+                state = self._api.state(sent.batch)
+                if self._shown.get(sent.batch) != state.status:
+                    self._shown[sent.batch] = state.status
+                    self._note(sent, f"{state.status}, {state.done} of {state.total} prompts done")
+                if state.has_ended:
                     yield from self._read(sent, state, logprobs)
-                except JudgeSenseError:
-                    raise
-                except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
-                    failures += 1
-                    kind, reason = self._reason(error)
-                    if kind not in ("busy", "unreachable") or failures > MOST_FAILURES:
-                        raise self._stopped(error, f"batch {sent.batch} cannot be read") from None
-                    if failures == 1:
-                        self._context.note(f"{reason}; JudgeSense keeps trying")
-                    continue
-                failures = 0
-                pending.remove(sent)
-            if not pending:
-                return
-            self._context.stop.wait(wait_s)
-            wait_s = min(1.5 * wait_s, MOST_WAIT_S)
+                self._failures = 0
+            except JudgeSenseError:
+                raise
+            except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+                self._failures += 1
+                kind, reason = self._reason(error)
+                if kind not in ("busy", "unreachable") or self._failures > MOST_FAILURES:
+                    raise self._stopped(error, f"batch {sent.batch} cannot be read") from None
+                if self._failures == 1:
+                    self._note(sent, f"{reason}; JudgeSense keeps trying")
 
     def _read(self, sent: Sent, state: BatchState, logprobs: bool) -> Iterator[tuple[str, Answer]]:
         """The answers of a batch that has ended. What it did not answer it no longer owes."""
@@ -256,7 +253,7 @@ class Batches:
 
     def _reason(self, error: Exception) -> tuple[str, str]:
         if isinstance(error, (LookupError, TypeError, AttributeError)):
-            return "busy", f"the reply is not what the protocol says ({error!r:.200})"
+            return "malformed", f"the reply is not what the protocol says ({error!r:.200})"
         return diagnose(error, self._endpoint.hide)[:2]
 
     def _stopped(self, error: Exception, what: str) -> JudgeSenseError:
@@ -268,12 +265,12 @@ class Batches:
     def _note(self, sent: Sent, what: str) -> None:
         self._context.note(printable(f"batch {sent.batch}: {what}"))
 
-    def _require_going(self, pending: Sequence[Sent]) -> None:
+    def _require_going(self) -> None:
         """Raise JudgeSenseError after Ctrl-C."""
         if self._context.stop.is_set():
-            owed = len({each for sent in pending for each in sent.prompts} & self._left.keys())
+            owed = {each for sent in self._pending for each in sent.prompts} & self._left.keys()
+            names = join([printable(each.batch) for each in self._pending])
             raise JudgeSenseError(
-                f"stopped: {owed} prompts of {self._endpoint} stay in batch "
-                f"{join([printable(each.batch) for each in pending])}; rerun the same command to "
-                "collect the answers, which are not paid twice"
+                f"stopped: {len(owed)} prompts of {self._endpoint} stay in batch {names}; rerun "
+                "the same command to collect the answers, which are not paid twice"
             )

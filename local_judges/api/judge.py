@@ -65,7 +65,7 @@ class ApiJudge:
     answers_alone = True
     """An answer depends on its prompt, not on the prompts in the same batch."""
     watch: Watch | None = None
-    context: RunContext | None = None
+    run_context: RunContext | None = None
 
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
@@ -163,8 +163,8 @@ class ApiJudge:
 
         Raises JudgeSenseError, naming the endpoint, when no prompt can be answered.
         """
-        if self._batch_api is not None and self.context is not None:
-            yield from self._in_batches(self._batch_api, self.context, batches, scorings)
+        if self._batch_api is not None and self.run_context is not None:
+            yield from self._in_batches(self._batch_api, self.run_context, batches, scorings)
             return
         if self.options.batch:
             batches = list(batches)
@@ -192,7 +192,7 @@ class ApiJudge:
     @property
     def _in_batch(self) -> bool:
         # Outside a run, the ids of a batch could not be kept.
-        return self.options.batch and self.context is not None
+        return self.options.batch and self.run_context is not None
 
     def _in_batches(
         self,

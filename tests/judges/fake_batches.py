@@ -28,7 +28,9 @@ class FakeBatches(FakeEndpoint):
 
     ``expires_at`` prompts of a batch are answered, the others expire. A line that ``breaks`` is a
     server error. ``refused`` is a parameter that the model does not take. ``drops_reply`` cuts the
-    connection once a batch is created. Batches that are asked for prompts count them in ``paid``.
+    connection once a batch is created, and ``cuts_results`` the first download half way. The first
+    ``fails_looks`` looks meet an overloaded server. A batch ``forgets`` one of its fields. The
+    prompts that were answered count in ``paid``.
     """
 
     def __init__(
@@ -41,11 +43,15 @@ class FakeBatches(FakeEndpoint):
         refused: str = "",
         drops_reply: bool = False,
         invalid: str = "",
+        fails_looks: int = 0,
+        cuts_results: bool = False,
+        forgets: str = "",
         **options: Any,
     ) -> None:
         super().__init__(rule, **options)
         self.kind, self.expires_at, self.breaks = kind, expires_at, breaks
         self.refused, self.drops_reply, self.invalid = refused, drops_reply, invalid
+        self.fails_looks, self.cuts_results, self.forgets = fails_looks, cuts_results, forgets
         self.held = False
         self.files: dict[str, str] = {}
         self.batches: dict[str, dict[str, Any]] = {}
@@ -81,8 +87,8 @@ class FakeBatches(FakeEndpoint):
         self.files[identity] = form["file"].file.read().decode()  # type: ignore[union-attr]
         return web.json_response({"id": identity, "object": "file", "purpose": "batch"})
 
-    async def content(self, request: web.Request) -> web.Response:
-        return web.Response(text=self.files[request.match_info["id"]])
+    async def content(self, request: web.Request) -> web.StreamResponse:
+        return await self._file(request)
 
     async def create(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -173,11 +179,24 @@ class FakeBatches(FakeEndpoint):
         }
         return {"type": "succeeded", "message": message}
 
-    async def results(self, request: web.Request) -> web.Response:
+    async def results(self, request: web.Request) -> web.StreamResponse:
         self._require_key(request)
-        return web.Response(text=self.files[request.match_info["id"]])
+        return await self._file(request)
 
     # Both
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        text = self.files[request.match_info["id"]]
+        if not self.cuts_results:
+            return web.Response(text=text)
+        self.cuts_results = False
+        response = web.StreamResponse()
+        response.content_length = len(text)
+        await response.prepare(request)
+        await response.write(text[: len(text) // 2].encode())
+        assert request.transport is not None
+        request.transport.close()
+        return response
 
     def _require_key(self, request: web.Request) -> None:
         if self.kind == "anthropic":
@@ -208,7 +227,13 @@ class FakeBatches(FakeEndpoint):
         self._require_key(request)
         identity = request.match_info["id"]
         self.looks[identity] += 1
-        return self.batches[identity]
+        if self.looks[identity] <= self.fails_looks:
+            raise web.HTTPServiceUnavailable
+        batch = self.batches[identity]
+        if self.forgets:
+            text = json.dumps({name: batch[name] for name in batch if name != self.forgets})
+            raise web.HTTPOk(text=text, content_type="application/json")
+        return batch
 
     def _answered(self, batch: str) -> list[tuple[str, dict[str, Any], int]]:
         """(custom id, body, HTTP status) of each prompt, shuffled; 0 for one that expired."""

@@ -183,6 +183,28 @@ def test_a_line_that_fails_is_asked_again_by_a_rerun_alone(tmp_path: Path, kind:
     assert [len(each) for each in endpoint.prompts.values()] == [40, 2]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_overloaded_server_and_a_cut_download_are_outlasted(tmp_path: Path, kind: str) -> None:
+    data, endpoint = benchmark(20), FakeBatches(parity, kind, fails_looks=3, cuts_results=True)
+    notes: list[str] = []
+    with serving(endpoint) as url:
+        asked = judge(url)
+        run_judge(asked, data, tmp_path, ["generate"], note=notes.append)
+    assert len(verdicts(tmp_path)) == 40
+    assert asked.spent == pytest.approx(40 * EACH / 2)
+    assert [note for note in notes if "keeps trying" in note]
+    assert not endpoint.cuts_results
+
+
+@pytest.mark.parametrize(("kind", "field"), [("openai", "status"), ("anthropic", "request_counts")])
+def test_a_reply_that_is_not_the_protocols_is_an_error(
+    tmp_path: Path, kind: str, field: str
+) -> None:
+    data, endpoint = benchmark(5), FakeBatches(parity, kind, forgets=field)
+    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match=field):
+        run_judge(judge(url), data, tmp_path, ["generate"])
+
+
 def test_a_parameter_that_the_model_refuses_is_left_out_of_a_second_batch(tmp_path: Path) -> None:
     data, endpoint = benchmark(10), FakeBatches(parity, refused="temperature")
     with serving(endpoint) as url:
