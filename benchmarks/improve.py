@@ -59,14 +59,14 @@ def filled(answers: AnswersSoFar, order: int, values: Any) -> None:
         answers.record((0, wording, order), np.arange(len(values)), values[:, wording])
 
 
-def part_of(whole: AnswersSoFar, items: Any) -> tuple[AnswersSoFar, Callable[[Any, Any], None]]:
+def part_of(whole: AnswersSoFar, items: Any) -> tuple[AnswersSoFar, Callable[[Any], None]]:
     """No answers yet to some items, and what asks for them: it copies those of a full table."""
     part = AnswersSoFar.empty(
         whole.task, whole.judges, whole.wordings, whole.gold[items], whole.clusters[items]
     )
 
-    def ask(columns: Any, rows: Any) -> None:
-        for judge, wording, order in columns:
+    def ask(grid: Any) -> None:
+        for (judge, wording, order), rows in grid.items():
             values = whole.arrays[judge].logprobs[items[rows], wording, order]
             part.record((judge, wording, order), rows, values)
 

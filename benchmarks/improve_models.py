@@ -106,7 +106,7 @@ def ask(folder: Path, record: dict[str, Any], options: dict[str, Any]) -> None:
         run, [loaded], table, shown(items), lambda text: print(text, file=sys.stderr)
     )
     for column in columns_of(table):
-        store.ask([column], np.arange(len(items)))
+        store.ask({column: np.arange(len(items))})
     loaded.close()
 
 
@@ -162,7 +162,7 @@ def read(folder: Path, record: dict[str, Any]) -> AnswersSoFar:
         RunFolder(folder, {"data": record}), [Name], table, shown(items), lambda _: None
     )
     with patch("judgesense.ask.prompt_store.run_judge"):
-        store.ask(columns_of(table), np.arange(len(items)))
+        store.ask(dict.fromkeys(columns_of(table), np.arange(len(items))))
     # An interrupted folder has some of the wordings.
     (array,) = table.arrays
     known = ~np.isnan(array.logprobs[..., 0]).any(axis=(0, 2))

@@ -72,9 +72,9 @@ class PromptStore:
                 if row["status"] != "error":
                     self.rows[row["judge"], row["scoring"], row["prompt_id"]] = row
 
-    def ask(self, columns: Iterable[Column], items: Codes) -> None:
-        """The answers to some columns on some items; those in the folder are not asked again."""
-        wanted = [each for column in columns for each in self._wanted(column, items)]
+    def ask(self, grid: Mapping[Column, Codes]) -> None:
+        """The answers to columns, each on some items; those in the folder are not asked again."""
+        wanted = [each for column, items in grid.items() for each in self._wanted(column, items)]
         wanted.sort(key=lambda each: each.column[0])
         for judge, prompts in groupby(wanted, key=lambda each: each.column[0]):
             self._ask_judge(judge, list(prompts))

@@ -8,7 +8,7 @@ benchmarks from logs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,9 @@ FIRST_SHARE = 0.4
 _RIDGE = 1.0
 _TIE = 1e-9
 
-Ask = Callable[[Sequence[Column], Codes], None]
+Ask = Callable[[Mapping[Column, Codes]], None]
+"""Gets the answers to columns, each on some items. A batch API may take a day for each call, so
+what is known to be needed is asked together."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,15 @@ def few_items_each(
         pool[:] = [recipe for recipe in pool if recipe not in dropped]
     blocks = len(items) // few
     scores = {recipe.name: np.full(len(items), np.nan) for recipe in pool}
+    parts, grid = list[tuple[slice, list[Recipe]]](), dict[Column, Codes]()
     for block in range(min(blocks, len(groups))):
         part = slice(block * few, (block + 1) * few)
-        of_block = [recipe for group in groups[block::blocks] for recipe in group]
-        ask(sorted(answers.columns(*of_block)), items[part])
-        for recipe in of_block:
+        parts.append((part, [recipe for group in groups[block::blocks] for recipe in group]))
+        for column in sorted(answers.columns(*parts[-1][1])):
+            grid[column] = np.append(grid.get(column, items[:0]), items[part])
+    ask(grid)
+    for part, recipes in parts:
+        for recipe in recipes:
             scores[recipe.name][part] = answers.scores(recipe, items[part])
     numbers: dict[object, int] = {}
     styles = [numbers.setdefault(style_of(recipe), len(numbers)) for recipe in pool]
@@ -228,7 +234,7 @@ def race(
             rest += answers.price_of([column]) * answers.unanswered(column, items[tried:])
         more = int((rest.cumsum() <= budget / rounds + _TIE).sum())
         if more:
-            ask(sorted(answers.columns(*left)), items[tried : tried + more])
+            ask(dict.fromkeys(sorted(answers.columns(*left)), items[tried : tried + more]))
             budget, tried = budget - float(rest[:more].sum()), tried + more
             combined = grow(left, items[:tried])
             pool += combined
@@ -330,8 +336,7 @@ def search(
     for recipe in left:
         if recipe not in table and len(table) < RIVALS and affordable(recipe):
             table.append(recipe)
-    # All at once: a batch API may take a day for each call.
-    ask(sorted(columns), held)
+    ask(dict.fromkeys(sorted(columns), held))
     rows = [row_of(answers, recipe, base, held, fit) for recipe in table]
     written = rows[table.index(chosen)]
     written |= {**steadiness(answers, chosen, probes, held, fit), "written": True}

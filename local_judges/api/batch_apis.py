@@ -26,7 +26,7 @@ SHARE = 0.5
 
 _CLOCKS_S = 600.0
 """How far this machine's clock may be behind the provider's."""
-_SHOWN_ERRORS = 3
+_SHOWN_ERRORS, _LOOK_S = 3, 60.0
 
 Body = Mapping[str, Any]
 
@@ -253,7 +253,9 @@ def _seconds(created: Any) -> float:
 
 def _pieces(http: Any, method: str, path: str, **sent: Any) -> Iterator[bytes]:
     """The bytes of a reply as they come. Raises ProviderError unless it is a success."""
-    with http.stream(method, path, **sent) as response:
+    # An upload may take long, a look may not.
+    timeout = {"timeout": _LOOK_S} if method == "GET" else {}
+    with http.stream(method, path, **timeout, **sent) as response:
         if response.status_code >= 300:
             text = b"".join(_limited(response.iter_bytes()))
             try:

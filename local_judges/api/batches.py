@@ -162,6 +162,7 @@ class Batches:
             f"{len(fresh)} prompts go to {self._endpoint} in a batch{most}, half the price of "
             "direct requests; the answers may take a day"
         )
+        self._again.clear()
         for chunk in chunks(bodies, self._api):
             sent = Sent(uuid4().hex, time.time(), list(chunk))
             self._record.batches.append(sent)

@@ -41,14 +41,14 @@ def test_a_prompt_is_asked_once_and_read_again_from_the_folder(tmp_path: Path) -
 
     who = CallableJudge(judge, name="j", scoring="options")
     answers, store = stored(tmp_path / "run", who)
-    store.ask([(0, 0, 0)], np.array([0, 1]))
-    store.ask([(0, 0, 0), (0, 0, 1)], np.arange(3))
+    store.ask({(0, 0, 0): np.array([0, 1])})
+    store.ask(dict.fromkeys([(0, 0, 0), (0, 0, 1)], np.arange(3)))
     assert len(asked) == len(set(asked)) == 6
     (array,) = answers.arrays
     assert array.asked.all()
     assert array.logprobs[0, 0, 0].tolist() == pytest.approx([0.0, -2.3])
     again, store = stored(tmp_path / "run", who)
-    store.ask([(0, 0, 0), (0, 0, 1)], np.arange(3))
+    store.ask(dict.fromkeys([(0, 0, 0), (0, 0, 1)], np.arange(3)))
     assert len(asked) == 6
     assert (again.arrays[0].logprobs == array.logprobs).all()
     assert store.spent_usd is None
@@ -65,7 +65,7 @@ def test_a_failed_prompt_counts_as_asked_without_a_verdict(tmp_path: Path) -> No
                 yield number, told
 
     answers, store = stored(tmp_path / "run", Failing(lambda m: m, name="j", scoring="options"))
-    store.ask([(0, 0, 0)], np.arange(3))
+    store.ask({(0, 0, 0): np.arange(3)})
     assert store.failed == 1
     assert answers.arrays[0].asked[:, 0, 0].all()
     assert answers.arrays[0].verdicts[:, 0, 0].tolist() == [0, -1, 0]

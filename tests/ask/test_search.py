@@ -19,8 +19,8 @@ def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
     k, n = right.shape
     answers = no_answers(n, ["given"] * k, [JudgeScoring(0, "j", "generate")], clusters=clusters)
 
-    def ask(columns: Any, items: Any) -> None:
-        for column in columns:
+    def ask(grid: Any) -> None:
+        for column, items in grid.items():
             hits = right[column[1], items]
             verdicts = np.stack([hits, ~hits], axis=1)
             answers.record(column, items, np.where(verdicts, 0.0, -np.inf))
@@ -142,8 +142,8 @@ def test_a_search_chooses_on_one_half_and_measures_on_the_other() -> None:
     odds = truth * np.where(gold == 0, 1.0, -1.0) + rng.normal(0, 1.0, (2, 80))
     answers = no_answers(80, ["given", "form"], gold=gold)
 
-    def ask(columns: Any, items: Any) -> None:
-        for column in columns:
+    def ask(grid: Any) -> None:
+        for column, items in grid.items():
             part = odds[column[1], items]
             logprobs = np.stack([-np.logaddexp(0, -part), -np.logaddexp(0, part)], axis=-1)
             answers.record(column, items, logprobs)
