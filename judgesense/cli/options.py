@@ -53,9 +53,8 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help=(
-            "Set an option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16 "
-            "or max_tokens=512. Repeatable. To list the options: judgesense judges list "
-            "--options."
+            "Set an option of the judge, such as base_url=URL or max_tokens=512 (see judgesense "
+            "judges list --options). Repeatable."
         ),
     ),
 ]
@@ -63,10 +62,7 @@ Batch = Annotated[
     bool,
     typer.Option(
         "--batch",
-        help=(
-            "Send the prompts through the provider's batch API (OpenAI, Anthropic): half the "
-            "price, up to a day. Interrupt the wait at any time; rerun to collect the answers."
-        ),
+        help="Send the prompts through a batch API: half the price, up to a day.",
     ),
 ]
 AllowHosts = Annotated[
@@ -84,9 +80,8 @@ Variants = Annotated[
     typer.Option(
         metavar="A,B",
         help=(
-            "Which variants of the prompts to send: all, a group (rewording, format, order, "
-            "structure, contrast or intervention), one variant, or your YAML file (default: "
-            "rewording)."
+            "Variants to send: all, a group (rewording, format, order, structure, contrast, "
+            "intervention), one variant, or your YAML file (default: rewording)."
         ),
     ),
 ]
