@@ -62,7 +62,7 @@ Batch = Annotated[
     bool,
     typer.Option(
         "--batch",
-        help="Send the prompts through a batch API: half the price, up to a day.",
+        help="Use a batch API: half the price, in a day.",
     ),
 ]
 AllowHosts = Annotated[
