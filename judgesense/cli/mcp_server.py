@@ -287,6 +287,7 @@ def concluded(folder: Path, items: int) -> Conclusion:
         )
         for entry in contents.assessments
     ]
+    listed_rows = [row for row in rows if row.kinds]
     listed = [
         Item(
             row.item_id,
@@ -297,6 +298,6 @@ def concluded(folder: Path, items: int) -> Conclusion:
             row.text,
             {name: str(value) for name, value in row.columns.items()},
         )
-        for row in rows[: min(max(items, 0), MOST_ITEMS)]
+        for row in listed_rows[: min(max(items, 0), MOST_ITEMS)]
     ]
-    return Conclusion(tuple(judges), tuple(listed), len(rows))
+    return Conclusion(tuple(judges), tuple(listed), len(listed_rows))

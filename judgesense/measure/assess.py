@@ -125,7 +125,8 @@ def measure(
         people: people's labels (`judgesense.log.folder.PEOPLE_SCHEMA`), where gold is the
             majority of several; ``epsilon`` of the run is that of the alternative annotator test.
         items: other columns of an imported file (`judgesense.log.folder.ITEM_SCHEMA`).
-        disagreements: a list to which the rows of ``disagreements.csv`` are added.
+        disagreements: a list to which the rows of ``disagreements.csv`` are added, and those on
+            which nothing is wrong.
 
     Raises:
         JudgeSenseError: an empty log, a missing column, an impossible label map, or an unknown

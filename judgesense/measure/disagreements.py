@@ -10,7 +10,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
@@ -54,19 +54,27 @@ SPLIT = "split"
 MOST_GROUPS = 12
 """A column with more values than that groups nothing."""
 
+MOST_RIGHT = 20_000
+"""Rows of a judge and task on which nothing is wrong; the page has them, the file does not."""
+
+LENGTH = "length of the text"
+"""The grouping of items by the length of their text."""
+
 _JSON = ("verdicts", "answers", "people")
 
 
 @dataclass(frozen=True)
 class Disagreement(SubjectFields):
     """A row of ``disagreements.csv``, whose columns are its fields; those of an imported file, its
-    ``columns``, follow.
+    ``columns``, follow. Without ``kinds``, nothing is wrong, and the file does not have the row.
 
     ``verdicts`` and ``answers`` have what each wording got, ``people`` each person's label: JSON
     objects in the file. ``answers`` are the judge's texts where they say more than the verdict.
     ``margin`` is the difference between the two largest option probabilities, averaged over
     wordings; None without probabilities. In order BA verdict and label name the option as shown.
-    ``text`` is the prompt, if the file has no columns on the item.
+    ``text`` is the prompt, if the file has no columns on the item. ``shares`` are the
+    probabilities of the wordings' verdicts, where there are any, and ``groups`` the item's groups
+    by what no column says; the file does not have them.
     """
 
     item_id: str
@@ -80,9 +88,13 @@ class Disagreement(SubjectFields):
     people: Mapping[str, str]
     text: str | None
     columns: Mapping[str, str]
+    shares: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
-COLUMNS = tuple(field.name for field in fields(Disagreement) if field.name != "columns")
+COLUMNS = tuple(
+    each.name for each in fields(Disagreement) if each.name not in ("columns", "shares", "groups")
+)
 
 Listed = tuple[Disagreement, Mapping[str, int]]
 """A row whose texts are still missing, and the row of the log with the answer of each wording."""
@@ -100,7 +112,8 @@ def where_wrong(
 
     The templates ``mislabelled`` are left out, as in the `right` check. ``items`` are other columns
     of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
-    each item's text. ``disagreements`` takes a row for each such item, the clearest cases first.
+    each item's text. ``disagreements`` takes a row for each such item, the clearest cases first,
+    then at most `MOST_RIGHT` others.
     """
     log = answers.log
     is_used = ~np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
@@ -117,7 +130,8 @@ def where_wrong(
         gold[at[has_gold][::-1]] = log.gold[rows][has_gold][::-1]
     total = decided.sum(axis=1)
     misses = total - np.where(gold >= 0, counts[np.arange(n), gold], total)
-    margin = _margins(answers, rows, at, n)
+    shares_of_rows = _shares(answers, rows)
+    margin = _margins(shares_of_rows, at, n)
     by_order = _flipped_by_order(answers, rows, decision)[place // len(log.orders)]
     kinds: dict[str, Bools] = {
         WRONG: (misses > 0) & (2 * misses >= total),
@@ -128,9 +142,6 @@ def where_wrong(
     }
     wrong = np.column_stack(list(kinds.values()))
     columns = columns_of_items(items, answers.task.name)
-    if disagreements is not None:
-        judged = (rows, decision, at)
-        disagreements += _rows(answers, run_id, wrong, place, judged, counts, gold, margin, columns)
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
     measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
@@ -142,6 +153,16 @@ def where_wrong(
     clusters[item_of] = log.cluster[rows[first]][used]
     names_at = [log.items[code] for code in items_at]
     groups = _groupings(answers, rows, names_at, columns, lengths or {})
+    if disagreements is not None:
+        judged = (rows, decision, at, _of_verdict(answers, shares_of_rows, decision))
+        named = {by: groups[by].tolist() for by in (LENGTH, "system") if by in groups}
+        of_item = {
+            item: {by: values[n] for by, values in named.items()} for n, item in enumerate(names_at)
+        }
+        rows_of_items = _rows(
+            answers, run_id, wrong, place, judged, counts, gold, margin, columns, of_item
+        )
+        disagreements += rows_of_items
     if measure == "right":
         labels = np.full(len(items_at), "", dtype=object)
         in_item_order = _in_item_order(answers, gold[used], place[used] % len(log.orders))
@@ -178,21 +199,24 @@ def _rows(
     run_id: str,
     wrong: Bools,
     place: Codes,
-    judged: tuple[Codes, Codes, Codes],
+    judged: tuple[Codes, Codes, Codes, Floats | None],
     counts: Codes,
     gold: Codes,
     margin: Floats,
     columns: Mapping[str, Mapping[str, str]],
+    groups: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Listed]:
-    """A row for each place at which one of `KINDS`, the columns of ``wrong``, holds.
+    """A row for each place at which one of `KINDS`, the columns of ``wrong``, holds; then others.
 
-    ``judged`` are the log's rows, the verdict of each and its place.
+    ``judged`` are the log's rows, the verdict of each, its place and the verdict's probability.
     """
-    log, (rows, decision, at) = answers.log, judged
-    places = np.flatnonzero(wrong.any(axis=1))
+    log, (rows, decision, at, shares) = answers.log, judged
+    is_listed = wrong.any(axis=1)
+    places = np.flatnonzero(is_listed)
     places = places[
         np.lexsort((places, -np.nan_to_num(margin[places]), wrong[places].argmax(axis=1)))
     ]
+    places = np.concatenate([places, np.flatnonzero(~is_listed)[:MOST_RIGHT]])
     by_place = np.argsort(at, kind="stable")
     ends = np.cumsum(np.bincount(at, minlength=len(place)))
     starts, ends = (bounds[places].tolist() for bounds in (ends - np.bincount(at), ends))
@@ -205,6 +229,7 @@ def _rows(
     wordings = names[log.template[rows[by_place]]].tolist()
     verdicts = words[decision[by_place]].tolist()
     source = log.table[ROW].to_numpy()[rows[by_place]].tolist()
+    sure = None if shares is None else shares[by_place].round(4).tolist()
     for start, end, item_at, order_at, kinds, label, most, gap in zip(
         starts,
         ends,
@@ -233,17 +258,38 @@ def _rows(
             people={},
             text=None,
             columns=columns.get(item, {}),
+            shares={}
+            if sure is None
+            else {
+                name: share
+                for name, share in zip(wordings[start:end], sure[start:end], strict=True)
+                if not math.isnan(share)
+            },
+            groups=groups.get(item, {}),
         )
         yield row, dict(zip(wordings[start:end], source[start:end], strict=True))
 
 
-def _margins(answers: Answers, rows: Codes, at: Codes, n: int) -> Floats:
-    """The margin at each place as a difference of probabilities, NaN without any."""
-    logprobs, shares = answers.log.table["option_logprobs"], None
-    if len(rows) and logprobs.null_count < len(logprobs):
-        from judgesense.log.array import label_shares
+def _shares(answers: Answers, rows: Codes) -> Floats | None:
+    """The probability of each label at the log's rows, shape (n, L), if any is known."""
+    logprobs = answers.log.table["option_logprobs"]
+    if not len(rows) or logprobs.null_count == len(logprobs):
+        return None
+    from judgesense.log.array import label_shares
 
-        shares = label_shares(answers, rows)
+    return label_shares(answers, rows)
+
+
+def _of_verdict(answers: Answers, shares: Floats | None, decision: Codes) -> Floats | None:
+    """The probability of the verdict at each of the log's rows, NaN where it is unknown."""
+    if shares is None:
+        return None
+    label = answers.log.codes_of(answers.task.labels)[decision]
+    return np.where(label < 0, np.nan, shares[np.arange(len(label)), label])
+
+
+def _margins(shares: Floats | None, at: Codes, n: int) -> Floats:
+    """The margin at each place as a difference of probabilities, NaN without any."""
     if shares is None or shares.shape[1] < 2:
         return np.full(n, np.nan)
     has_shares = ~np.isnan(shares[:, 0])
@@ -324,9 +370,7 @@ def _groupings(
             f"{low:.0f} to {high:.0f} characters",
             f"more than {high:.0f} characters",
         ]
-        groups["length of the text"] = np.array(thirds, dtype=object)[
-            (size > low).astype(int) + (size > high)
-        ]
+        groups[LENGTH] = np.array(thirds, dtype=object)[(size > low).astype(int) + (size > high)]
     return groups
 
 
@@ -351,7 +395,7 @@ def with_texts(
         for item, order, text in zip(
             *(few[name].to_pylist() for name in ("item_id", "order", "text")), strict=True
         ):
-            prompt_of.setdefault((item, order or "-"), text)
+            prompt_of.setdefault((item, order or "-"), text[:LONGEST_TEXT])
     for row, places in rows:
         replies = {name: texts.get(number, "") for name, number in places.items() if texts}
         more = not {*row.verdicts.values()}.issuperset(replies.values())
@@ -360,12 +404,13 @@ def with_texts(
             row,
             answers={n: t[:LONGEST_TEXT] for n, t in replies.items() if t} if more else {},
             people=labels.get((row.task, row.item_id, row.order), {}),
-            text=prompt[:LONGEST_TEXT] if prompt else None,
+            text=prompt or None,
         )
 
 
 def write_rows(rows: Sequence[Disagreement], folder: Path) -> None:
-    """Write ``disagreements.csv``. Raises OSError."""
+    """Write ``disagreements.csv``: the rows that have ``kinds``. Raises OSError."""
+    rows = [row for row in rows if row.kinds]
     theirs = dict.fromkeys(name for row in rows for name in row.columns)
     names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
 

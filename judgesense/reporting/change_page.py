@@ -20,11 +20,12 @@ from judgesense.comparison.baseline_result import ChangedVerdict
 from judgesense.files.disk import write_text, writing
 from judgesense.log.folder import Run, read_run
 from judgesense.reporting.documents import environment
-from judgesense.reporting.html import MOST_CHARACTERS, SHORTEST_TEXT, page_data
+from judgesense.reporting.html import FIRST_ROWS, SCRIPTS
+from judgesense.reporting.listing import Answer, ListedItem, listing
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 
 CHANGE_PAGE = "change.html"
-MOST_ROWS, FIRST_ROWS = 20_000, 30
+MOST_ROWS = 20_000
 KINDS = {"broken": "broken", "fixed": "fixed", "changed": "other"}
 """Kind of a changed verdict -> its name on the page."""
 CAUSES = ("judge", "system", "failed call", "cannot tell")
@@ -56,52 +57,41 @@ def render_change(
     old: Path, new: Path, title: str, sentences: Sequence[str], moved: Sequence[ChangedVerdict]
 ) -> str:
     """The page as HTML."""
-    script = (TEMPLATES / "disagreements.js").read_text("utf-8")
+    script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
     rows = sorted(moved, key=lambda row: list(KINDS).index(row["kind"]))[:MOST_ROWS]
     items = {row["item_id"] for row in rows}
     before, after = (_texts(read_run(folder), items) for folder in (old, new))
     tasks = list(dict.fromkeys(row["task"] for row in rows))
-    kinds = [*KINDS.values(), *CAUSES]
-    names = [(KINDS[row["kind"]], row.get("cause", "")) for row in rows]
-    bits = [sum(1 << kinds.index(name) for name in both if name) for both in names]
-    longest = max(SHORTEST_TEXT, MOST_CHARACTERS // max(1, 2 * len(rows)))
-
-    def cut(text: str) -> str:
-        return text if len(text) <= longest else f"{text[:longest]} …"
-
+    names = [tuple(filter(None, (KINDS[row["kind"]], row.get("cause")))) for row in rows]
     listed = []
-    for row, kind in zip(rows, bits, strict=True):
+    for row, kinds in zip(rows, names, strict=True):
         texts, answers = dict[str, str](), dict[str, str]()
         for side, name in ((before, "before"), (after, "after")):
             # A task may have the name of its file, which is another one before.
             own, any_task = ((task, row["item_id"]) for task in (row["task"], ""))
             for column, text in side.get(own, side.get(any_task, {})).items():
                 if column == ANSWER:
-                    answers[name] = cut(text)
+                    answers[name] = text
                 else:
-                    texts[f"{column} {name}"] = cut(text)
-        listed.append(
-            [
-                tasks.index(row["task"]),
-                row["item_id"],
-                row["order"],
-                kind,
-                row["gold"],
-                f"{row['before']} → {row['after']}",
-                None,
-                {"before": row["before"], "after": row["after"]},
-                answers,
-                {},
-                _merged(texts),
-            ]
+                    texts[f"{column} {name}"] = text
+        answer = Answer(
+            row["order"],
+            row["gold"],
+            f"{row['before']} → {row['after']}",
+            None,
+            {"before": row["before"], "after": row["after"]},
+            answers,
         )
-    data = {
-        "kinds": kinds,
-        "cases": [{"name": name, "task": name} for name in tasks],
-        "wordings": {},
-        "rows": listed,
-        "what": "Verdict before and after",
-    }
+        item = (tasks.index(row["task"]), row["item_id"])
+        listed.append(ListedItem(*item, frozenset(kinds), (answer,), _merged(texts)))
+    found = listing(
+        listed,
+        (*KINDS.values(), *CAUSES),
+        [{"name": name, "task": name, "labels": None} for name in tasks],
+        {},
+        tuple(KINDS.values()),
+        "Verdict before and after",
+    )
     return (
         environment()
         .get_template("change.html")
@@ -109,16 +99,9 @@ def render_change(
             title=title,
             sentences=sentences,
             sides=(str(old), str(new)),
-            cases=tasks,
-            n_shown=len(rows),
             n_rows=len(moved),
-            counts=[
-                (kind, 1 << bit, n)
-                for bit, kind in enumerate(kinds)
-                if (n := sum(bit_of >> bit & 1 for bit_of in bits))
-            ],
+            listed=found,
             first=list(zip(rows, names, strict=True))[:FIRST_ROWS],
-            data=page_data(data),
             css=Markup(style_sheet()),
             script=Markup(script),
             script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",

@@ -5,7 +5,6 @@ Python prepares records; ``templates/`` lays them out and escapes them.
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from markupsafe import Markup
 
 from judgesense.errors import MissingExtraError
 from judgesense.measure.assessment import Assessment, RemedyFigures, ReportContents, Search, Subject
-from judgesense.measure.disagreements import KINDS, NEAR, Disagreement
+from judgesense.measure.disagreements import KINDS, NEAR, WRONG, Disagreement
 from judgesense.measure.figures import (
     GroupFigures,
     TemplateFigures,
@@ -24,31 +23,21 @@ from judgesense.measure.figures import (
     TurnedItem,
     WhereWrong,
 )
-from judgesense.measure.texts import LONGEST_TEXT
+from judgesense.measure.texts import WordingTexts
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.reporting.case import Case
 from judgesense.reporting.documents import render
+from judgesense.reporting.listing import MOST_ROWS, Answer, ListedItem, Listing, address, listing
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
-from judgesense.text import (
-    middle_cut,
-    printable,
-    short_names,
-    short_templates,
-    signed,
-)
+from judgesense.text import middle_cut, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
-SCRIPTS = ("copy.js", "disagreements.js")
+SCRIPTS = ("copy.js", "item.js", "listing.js")
 
-MOST_ROWS, FIRST_ROWS = 20_000, 30
-"""Disagreements in the page, and in its table for browsers without scripts."""
-MOST_CHARACTERS, SHORTEST_TEXT, LONGEST_CELL = 4_000_000, 200, 160
-"""The texts of disagreements are cut so that the page stays small; the CSV file has them whole."""
-
-Texts = Mapping[str, Mapping[str, str]]
-"""Task -> template -> text."""
+FIRST_ROWS = 30
+"""Disagreements in the table for browsers without scripts."""
 
 
 def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = ()) -> str:
@@ -64,6 +53,16 @@ def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = 
         for row in entry.wordings:
             if row.text is not None:
                 texts.setdefault(entry.task, {}).setdefault(row.template, row.text)
+    wrong, names = _wrong(report, disagreements, texts) or (None, {})
+
+    def items_at(subject: Subject, **facets: str) -> str | None:
+        """The address of a judge's items; None where the page has none of them."""
+        name = names.get(subject)
+        if name is None or counts[subject].get(facets.get("filter", ""), 1) == 0:
+            return None
+        return address(name, **facets)
+
+    counts = {e.subject: e.where_wrong.kinds for e in report.assessments if e.where_wrong}
     return render(
         "report.html",
         report,
@@ -76,7 +75,8 @@ def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = 
         turned=_turned(report),
         remedies=list(_cases(report, _measured_remedies)),
         gain_of=_gain,
-        wrong=_wrong(report, disagreements, texts),
+        wrong=wrong,
+        items_at=items_at,
         picture=None if report.search is None else _picture(report.search),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
@@ -203,38 +203,35 @@ def _heatmap(case: Case) -> Heatmap:
     )
 
 
-def _first_text(row: Disagreement) -> str:
-    """The first text of the judge, of the item, or the prompt."""
-    texts = (*row.answers.values(), *row.columns.values())
-    return " ".join(next(iter(texts), row.text or "").split())[:LONGEST_CELL]
-
-
 @dataclass(frozen=True)
 class Wrong:
-    """The section on disagreements: groups, the first rows as a table, and all as data.
+    """The section on disagreements: groups, the first rows as a table, and all items as data.
 
-    ``cases`` are the names of judges and tasks, ``counts`` the kinds with their bit and number.
-    ``groups`` and ``first`` have the case of each group and row.
+    ``groups`` and ``first`` have the case of each group and row; the latter also what tells the
+    item from others.
     """
 
     near: str
-    cases: tuple[str, ...]
     n_rows: int
-    n_shown: int
-    counts: tuple[tuple[str, int, int], ...]
-    groups: tuple[tuple[str, WhereWrong, GroupFigures], ...]
+    n_items: int
+    groups: tuple[tuple[Case, WhereWrong, GroupFigures], ...]
     n_groups: int
     first: tuple[tuple[str, Disagreement, str], ...]
-    data: Markup
+    listed: Listing
+
+
+RIGHT = "right"
+"""Of an item with a label whose verdicts match it in every order."""
 
 
 def _wrong(
-    report: ReportContents, disagreements: Sequence[Disagreement], texts: Texts
-) -> Wrong | None:
+    report: ReportContents, disagreements: Sequence[Disagreement], texts: WordingTexts
+) -> tuple[Wrong, Mapping[Subject, str]] | None:
+    """The section, and the name of each case in the page's addresses."""
     cases = list(_cases(report, lambda entry: [entry.where_wrong] if entry.where_wrong else []))
     if not cases:
         return None
-    names = [f"{case.name} · {case.task} · {case.entry.scoring}" for case in cases]
+    names = _names(cases)
     place = {case.subject: at for at, case in enumerate(cases)}
     # The clearest cases of each judge and task, so that none fills the page alone.
     counts: Counter[Subject] = Counter()
@@ -243,64 +240,84 @@ def _wrong(
         counts[row.subject] += 1
         ranks.append(counts[row.subject])
     clearest = sorted(range(len(disagreements)), key=ranks.__getitem__)[:MOST_ROWS]
-    lines = sorted((disagreements[at] for at in clearest), key=lambda row: place[row.subject])
-    longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, MOST_CHARACTERS // max(1, len(lines))))
-
-    def cut(texts: Mapping[str, str]) -> dict[str, str]:
-        most = max(SHORTEST_TEXT, longest // max(1, len(texts)))
-        return {
-            name: text if len(text) <= most else f"{text[:most]} …" for name, text in texts.items()
-        }
-
-    kinds = [sum(1 << KINDS.index(kind) for kind in row.kinds) for row in lines]
-    data = {
-        "kinds": KINDS,
-        "cases": [
-            {"name": name, "task": case.task} for name, case in zip(names, cases, strict=True)
+    of_item: dict[tuple[int, str], list[Disagreement]] = {}
+    for row in sorted((disagreements[at] for at in clearest), key=lambda row: place[row.subject]):
+        of_item.setdefault((place[row.subject], row.item_id), []).append(row)
+    items = [_item(case, sorted(rows, key=_order)) for (case, _), rows in of_item.items()]
+    listed = listing(
+        items,
+        (*KINDS, RIGHT),
+        [
+            {"name": name, "task": case.task, "labels": _two_options(report, case)}
+            for name, case in zip(names, cases, strict=True)
         ],
-        "wordings": texts,
-        "rows": [
-            [
-                place[row.subject],
-                row.item_id,
+        texts,
+        KINDS,
+    )
+    briefs = dict(zip(of_item, listed.briefs, strict=True))
+    first = [(key, row) for key, rows in of_item.items() for row in rows if row.kinds]
+    wrong = [(case, case.entry.where_wrong) for case in cases if case.entry.where_wrong]
+    section = Wrong(
+        near=f"{NEAR:g}",
+        n_rows=sum(found.n_listed for _, found in wrong),
+        n_items=len({(row.subject, row.item_id) for row in disagreements}),
+        groups=tuple((case, found, group) for case, found in wrong for group in found.groups),
+        n_groups=sum(found.n_groups for _, found in wrong),
+        first=tuple((names[key[0]], row, briefs[key]) for key, row in first[:FIRST_ROWS]),
+        listed=listed,
+    )
+    return section, dict(zip(place, names, strict=True)) if items else {}
+
+
+def _names(cases: Sequence[Case]) -> list[str]:
+    """The judges' names, with task and scoring where they tell two apart."""
+    for parts in (
+        [(case.name,) for case in cases],
+        [(case.name, case.task) for case in cases],
+        [(case.name, case.task, case.entry.scoring) for case in cases],
+    ):
+        if len({*parts}) == len(parts):
+            return [" · ".join(each) for each in parts]
+    return [f"{n}. {case.name} · {case.task}" for n, case in enumerate(cases, 1)]
+
+
+def _two_options(report: ReportContents, case: Case) -> Sequence[str] | None:
+    """The labels of a comparison of two options, in the order AB; None of another task."""
+    for run in report.runs:
+        if run.get("run_id") == case.entry.run_id:
+            task = (run.get("tasks") or {}).get(case.task) or {}
+            labels = task.get("labels") or ()
+            return labels if task.get("comparative") and len(labels) == 2 else None
+    return None
+
+
+def _order(row: Disagreement) -> str:
+    return row.order
+
+
+def _item(case: int, rows: Sequence[Disagreement]) -> ListedItem:
+    """An item in all orders of its options."""
+    kinds = {kind for row in rows for kind in row.kinds}
+    if WRONG not in kinds and all(row.label and row.verdict == row.label for row in rows):
+        kinds.add(RIGHT)
+    prompts = {f"prompt {row.order}".removesuffix(" -"): row.text for row in rows if row.text}
+    return ListedItem(
+        case,
+        rows[0].item_id,
+        frozenset(kinds),
+        tuple(
+            Answer(
                 row.order,
-                bits,
                 row.label,
                 row.verdict,
                 row.margin,
                 row.verdicts,
-                cut(row.answers),
+                row.answers,
                 row.people,
-                cut({**row.columns, **({"prompt": row.text} if row.text else {})}),
-            ]
-            for row, bits in zip(lines, kinds, strict=True)
-        ],
-    }
-    n_rows, n_groups, groups = 0, 0, list[tuple[str, WhereWrong, GroupFigures]]()
-    for entry in report.assessments:
-        if (wrong := entry.where_wrong) is not None:
-            n_rows, n_groups = n_rows + wrong.n_listed, n_groups + wrong.n_groups
-            name = names[place[entry.subject]]
-            groups += [(name, wrong, group) for group in wrong.groups]
-    return Wrong(
-        near=f"{NEAR:g}",
-        cases=tuple(names),
-        n_rows=n_rows,
-        n_shown=len(lines),
-        counts=tuple(
-            (kind, 1 << bit, sum(bits >> bit & 1 for bits in kinds))
-            for bit, kind in enumerate(KINDS)
+                row.shares,
+            )
+            for row in rows
         ),
-        groups=tuple(groups),
-        n_groups=n_groups,
-        first=tuple(
-            (names[place[row.subject]], row, _first_text(row)) for row in lines[:FIRST_ROWS]
-        ),
-        data=page_data(data),
+        {**rows[0].columns, **prompts},
+        rows[0].groups,
     )
-
-
-def page_data(data: Mapping[str, object]) -> Markup:
-    """Data for a script of a page; nothing in a text can end the script element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Markup(printable(text).replace("<", "\\u003c"))

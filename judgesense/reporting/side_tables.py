@@ -6,11 +6,12 @@ A table is a declaration of columns: a heading, and what it shows of a record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from judgesense.measure.assessment import Assessment, ReportContents, task_rank
+from judgesense.measure.assessment import Assessment, ReportContents, Subject, task_rank
+from judgesense.measure.disagreements import WRONG
 from judgesense.measure.figures import (
     NO_RANDOM_PART,
     BetweenPeople,
@@ -20,19 +21,24 @@ from judgesense.measure.figures import (
     VariantFigures,
     WhereWrong,
 )
-from judgesense.measure.people import GOLD
+from judgesense.measure.people import GOLD, MAJORITY
 from judgesense.text import brackets, interval, number, percent, plural_s, short_names, span
 
 
 @dataclass(frozen=True)
 class SideTable:
-    """A table below the main one; its first ``n_text`` columns are text, the others numbers."""
+    """A table below the main one; its first ``n_text`` columns are text, the others numbers.
+
+    ``links`` says of a row and column which items it counts: those of a subject, by what the page's
+    address calls them.
+    """
 
     heading: str
     columns: tuple[str, ...]
     n_text: int
     rows: Sequence[tuple[str, ...]]
     notes: Sequence[str]
+    links: Mapping[tuple[int, int], tuple[Subject, Mapping[str, str]]] = field(default_factory=dict)
 
 
 T = TypeVar("T")
@@ -119,7 +125,7 @@ MOST_CONFUSIONS = 3
 def people_tables(report: ReportContents) -> list[SideTable]:
     """The tables of judges beside people, and of each label of a few judges."""
     people = _named(report, lambda entry: entry.people)
-    judges = _named(report, lambda entry: [entry.people] if entry.people else [])
+    judges = _named(report, lambda entry: [entry] if entry.people else [])
     tables = []
     if any(row.human != GOLD for _, row in people):
         columns: Columns[HumanAgreement] = {
@@ -133,16 +139,29 @@ def people_tables(report: ReportContents) -> list[SideTable]:
         }
         constant = "Constant: accuracy of always giving the label in brackets."
         notes = [f"{constant} κ: agreement beyond chance."]
-        notes += [text for (judge, *_), rows in judges for text in among_people(judge, rows)]
-        tables.append(_side_table("Judges and people", _WHO, columns, people, notes, 4))
+        notes += [
+            text for (judge, *_), entry in judges for text in among_people(judge, entry.people)
+        ]
+        table = _side_table("Judges and people", _WHO, columns, people, notes, 4)
+        of_row = [(entry.subject, row.human) for _, entry in judges for row in entry.people]
+        wrong = {
+            (line, table.columns.index("right")): (subject, _of_person(human) or {"filter": WRONG})
+            for line, (subject, human) in enumerate(of_row)
+        }
+        tables.append(replace(table, links=wrong))
     if len(judges) <= MOST_CONFUSIONS:
-        for (judge, task, _), rows in judges:
-            heading = f"{judge} on {task}, compared with {rows[0].human}"
-            tables.append(_labels_table(heading, rows[0]))
+        for (judge, task, _), entry in judges:
+            heading = f"{judge} on {task}, compared with {entry.people[0].human}"
+            tables.append(_labels_table(heading, entry.people[0], entry.subject))
     return tables
 
 
-def _labels_table(heading: str, people: HumanAgreement) -> SideTable:
+def _of_person(human: str) -> dict[str, str]:
+    """What the page's address says of a person's labels; nothing for the labels of the log."""
+    return {} if human in (GOLD, MAJORITY) else {"person": human}
+
+
+def _labels_table(heading: str, people: HumanAgreement, subject: Subject) -> SideTable:
     """How the items of each label were judged, and each label's share corrected for that."""
     columns: dict[str, Callable[[str], str]] = {}
     for verdict, counts in people.confusion.items():
@@ -177,7 +196,15 @@ def _labels_table(heading: str, people: HumanAgreement) -> SideTable:
         if all(row.share is None for row in people.corrected.values()):
             note += f" {NO_RANDOM_PART}"
     records = [((label,), label) for label in people.per_label]
-    return _side_table(heading, ("label",), columns, records, [note], 1)
+    links = {
+        (line, column): (
+            subject,
+            {**_of_person(people.human), "label": label, "verdict": verdict},
+        )
+        for line, label in enumerate(people.per_label)
+        for column, verdict in enumerate(people.confusion, 1)
+    }
+    return replace(_side_table(heading, ("label",), columns, records, [note], 1), links=links)
 
 
 def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:

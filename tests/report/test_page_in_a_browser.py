@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from reports import report_of
 
+from judgesense.files.tables import read_table
 from judgesense.reporting.html import render_html
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ def opened(browser):
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda m: m.type == "error" and wrong.append(m.text))
-        page.on("request", lambda r: r.url != address and wrong.append(r.url))
+        page.on("request", lambda r: r.url.partition("#")[0] != address and wrong.append(r.url))
         page.goto(address)
         return page
 
@@ -102,24 +103,28 @@ def test_the_first_screen_fits_a_laptop_two_phones_and_three_printed_pages(opene
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) <= 3
 
 
-def test_disagreements_are_filtered_searched_and_walked_by_keyboard(opened, pages):
+def test_items_are_filtered_searched_and_walked_by_keyboard(opened, pages):
     page = opened(pages["many"])
     entries, shown = page.locator(".listed .entry"), page.locator(".listed [role=status]")
-    total = int(shown.inner_text().split()[0])
-    # Of hundreds only those in sight are drawn.
-    assert total > 300
+    page.locator(".listed .case").select_option("")
+    # Every item of twelve judges, one row an item; of hundreds only those in sight are drawn.
+    total = 12 * 40
+    assert shown.inner_text() == f"{total} of {total} items"
     assert entries.count() < 40
-    page.get_by_role("button", name="flipped by wording").click()
-    flipped = int(shown.inner_text().split()[0])
+    button = page.get_by_role("button", name="flipped by wording")
+    button.click()
+    flipped = int(button.locator("small").inner_text())
     assert 0 < flipped < total
-    item = entries.first.locator("b").inner_text().split()[0]
+    assert shown.inner_text() == f"{flipped} of {total} items"
     page.keyboard.press("/")
-    page.keyboard.type(item)
-    page.wait_for_function(
-        f"!document.querySelector('[role=status]').textContent.startsWith('{flipped} ')"
-    )
-    assert entries.count()
-    assert all(item in text for text in entries.all_inner_texts())
+    page.keyboard.type("text 1")
+    page.wait_for_function("location.hash.includes('q=')")
+    # The counts of all kinds follow the search.
+    counts = page.locator(".filters small").all_inner_texts()
+    assert int(counts[0]) == 12 * 11
+    assert max(map(int, counts[1:])) <= 12 * 11
+    # What all prompts begin with, the rubric, tells no item apart.
+    assert all(text.startswith("1") for text in entries.locator("b").all_inner_texts())
     page.keyboard.press("Enter")
     page.keyboard.press("j")
     chosen = page.locator(".entry[aria-selected=true]")
@@ -127,8 +132,47 @@ def test_disagreements_are_filtered_searched_and_walked_by_keyboard(opened, page
     page.keyboard.press("ArrowUp")
     assert chosen.get_attribute("aria-posinset") == "1"
     assert page.locator(".detail mark").count() > 0
-    page.locator(".detail summary").first.click()
-    assert not page.locator(".detail details").first.get_attribute("open")
+    page.keyboard.press("o")
+    page.keyboard.press("o")
+    assert page.locator(".detail details[open]").count() == 0
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+
+
+def test_an_address_restores_the_view_and_numbers_lead_to_items(opened, pages):
+    page = opened(pages["one"], permissions=["clipboard-read", "clipboard-write"])
+    chosen, status = page.locator(".entry[aria-selected=true]"), page.locator("[role=status]")
+    page.get_by_role("link", name="%").first.click()
+    assert "filter=flipped+by+wording" in page.url
+    page.keyboard.press("j")
+    page.get_by_role("button", name="Copy link").click()
+    page.wait_for_selector("button:has-text('Copied')")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    seen = chosen.inner_text(), status.inner_text()
+    assert "&item=" in copied
+    page.goto("about:blank")
+    page.goto(copied)
+    assert (chosen.inner_text(), status.inner_text()) == seen
+    # A heatmap's cell has the items on which its two wordings differ.
+    cell = page.locator(".heat td a").first
+    differ = 1 - float(cell.inner_text())
+    cell.click()
+    n = int(status.inner_text().split()[0])
+    assert n > 0
+    # Some items differ in both orders, 80 places in all.
+    assert 40 * differ <= n <= 80 * differ + 0.5
+
+
+def test_shown_rows_are_downloaded_without_formulas(opened, pages, tmp_path):
+    page = opened(pages["one"])
+    page.get_by_role("button", name="right").first.click()
+    n = int(page.locator("[role=status]").inner_text().split()[0])
+    with page.expect_download() as found:
+        page.locator(".listed .rows").click()
+    found.value.save_as(tmp_path / "rows.csv")
+    rows = [row.values for row in read_table(tmp_path / "rows.csv")]
+    assert len(rows) == 2 * n > 0
+    assert all(row["kinds"].endswith("right") for row in rows)
 
 
 def test_without_scripts_the_first_disagreements_are_a_table(opened, pages):
