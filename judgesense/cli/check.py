@@ -161,6 +161,7 @@ def check(
     seed: opt.Seed = 0,
     out: opt.MaybeOut = None,
     verbose: opt.Verbose = False,
+    open: opt.Open = False,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
@@ -182,6 +183,8 @@ def check(
     from judgesense.checking.file import check_file, reading_of
     from judgesense.checking.options import RUNS, FileOptions, ResultOptions, RubricOptions
     from judgesense.checking.rubric import check_rubric, planned
+    from judgesense.reporting.change_page import CHANGE_PAGE
+    from judgesense.reporting.html import REPORT_PAGE
 
     result = ResultOptions(
         out, RUNS, inconclusive, baseline, margin, tuple(require or ()), opt.note, looks
@@ -217,7 +220,7 @@ def check(
             **({} if epsilon is None else {"epsilon": epsilon}),
         )
         if dry_run:
-            typer.echo("\n".join(reading_of(source, options_of_file, result)))
+            opt.echo("\n".join(reading_of(source, options_of_file, result)))
             return
         found = check_file(source, options_of_file, result)
     else:
@@ -248,7 +251,7 @@ def check(
             limit=limit,
         )
         if dry_run:
-            typer.echo(planned(source, data, of_check, opt.note))
+            opt.echo(planned(source, data, of_check, opt.note))
             return
         settings = opt.with_batch(settings, batch)
         settings_of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
@@ -258,6 +261,7 @@ def check(
         lambda: _document(found, is_file),
         lambda: _print(found, verbose, is_file, bool(require)),
     )
+    opt.open_page(found.out / (REPORT_PAGE if found.change is None else CHANGE_PAGE), asked=open)
     if found.exit_code and not (is_file and baseline is None and not require):
         raise typer.Exit(found.exit_code)
 
@@ -282,15 +286,13 @@ def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool = Fal
         lines += str(found.change).splitlines()
         lines.append(f"{found.out / CHANGE_PAGE} shows every changed verdict.")
     if lines:
-        typer.echo("\n".join([*lines, ""]))
+        opt.echo("\n".join([*lines, ""]))
     if is_file or not verbose:
         most = max(_FEWEST_LINES, MOST_LINES - len(lines) - bool(lines))
         print_report(found.report.contents, found.out, verbose=verbose, most=most)
         return
     for finding in found.result.findings[1:]:
-        typer.echo(f"- {sentence(finding)}")
-    typer.echo("")
+        opt.echo(f"- {sentence(finding)}")
+    opt.echo("")
     show(replace(found.result, findings=[]))
-    typer.echo(
-        f"\n{found.out}/check/study.md has the same tables; {found.out}/report.html has more."
-    )
+    opt.echo(f"\n{found.out}/check/study.md has the same tables; {found.out}/report.html has more.")

@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from judgesense.cli import options as opt
+
 
 def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")
     ] = Path("judgesense-demo"),
+    open: opt.Open = False,
 ) -> None:
     """Show a report on three small judges. Their answers were recorded, so the demo needs no
     model and no network.
@@ -24,3 +27,4 @@ def demo(
     from judgesense.reporting.terminal import print_report
 
     print_report(show(out).contents, out)
+    opt.open_page(out / "report.html", asked=open)

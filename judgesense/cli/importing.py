@@ -71,10 +71,10 @@ def _show(record: dict[str, Any], out: Path) -> None:
     for task, counts in record["counts"].items():
         labels = ", ".join(record["tasks"][task]["labels"])
         shown = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-        typer.echo(f"{task} ({labels}): {sum(counts.values())} decisions ({shown})")
+        opt.echo(f"{task} ({labels}): {sum(counts.values())} decisions ({shown})")
         for text, number in record["not_labels"].get(task, {}).items():
-            typer.echo(f"  read as UNCLEAR, {number} times: {text!r}")
-    typer.echo(f"judges: {', '.join(judge['name'] for judge in record['judges'])}")
+            opt.echo(f"  read as UNCLEAR, {number} times: {text!r}")
+    opt.echo(f"judges: {', '.join(judge['name'] for judge in record['judges'])}")
     if record["without_gold"]:
-        typer.echo(f"{record['without_gold']} decisions have no gold label")
-    typer.echo(f"Written to {out}; next: judgesense report {out}")
+        opt.echo(f"{record['without_gold']} decisions have no gold label")
+    opt.echo(f"Written to {out}; next: judgesense report {out}")

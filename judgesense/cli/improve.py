@@ -143,7 +143,7 @@ def improve(
     assert data is not None
     plan = Plan.of(source, data, judge, asked, values)
     if dry_run:
-        typer.echo("\n".join(planned(plan)))
+        opt.echo("\n".join(planned(plan)))
         return
     found = improved_by(plan)
     worse = (found.written["gain_ci_high"] or 0) < 0
@@ -152,7 +152,7 @@ def improve(
     opt.output(
         format,
         found.to_dict,
-        lambda: typer.echo(
+        lambda: opt.echo(
             f"{found}\n\nNext: {lead}judgesense judge ITEMS --judge {out} --out verdicts.parquet"
         ),
     )

@@ -89,13 +89,13 @@ def judge(
 
 
 def _print(found: JudgingSummary) -> None:
-    typer.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
+    opt.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
     if found.ask_person is not None:
-        typer.echo(f"  ask a person: {found.ask_person}")
+        opt.echo(f"  ask a person: {found.ask_person}")
     else:
-        typer.echo("  no threshold limits the errors, so ask_person is true only for ties")
+        opt.echo("  no threshold limits the errors, so ask_person is true only for ties")
     if found.cost_usd is not None:
-        typer.echo(f"  cost: ${found.cost_usd:.4f}")
+        opt.echo(f"  cost: ${found.cost_usd:.4f}")
 
 
 def stabilise(
@@ -152,21 +152,21 @@ def _print_improved(found: ImprovedJudge, out: Path) -> None:
 
     expected = found.expected
     prompts, cost = expected["prompts_per_item"], expected["usd_per_item"]
-    typer.echo(
+    opt.echo(
         f"{out} contains {found.judges[0]['name']} on {found.entry.task.name} with the remedy "
         f"{found.recipe.name!r}."
     )
     dear = "" if cost is None else f", about ${cost:.4g}"
-    typer.echo(f"  It needs {prompts} prompt{plural_s(prompts)} per item{dear}.")
+    opt.echo(f"  It needs {prompts} prompt{plural_s(prompts)} per item{dear}.")
     if expected["accuracy"] is not None:
         ends = brackets(expected["ci_low"], expected["ci_high"], percent)
-        typer.echo(
+        opt.echo(
             f"  It is right on {percent(expected['accuracy'])} {ends} of {expected['items']} items "
             "(cross-fitted)."
         )
     for name, card in found.card.items():
         why = f" because of {quoted(card['because'])}" if card["because"] else ""
         lead = name.replace("as asked", "without the remedy").capitalize()
-        typer.echo(f"  {lead}, the trust value is {card['trust']!r}{why}.")
-    typer.echo(f"  {promise(found.ask_person)}")
-    typer.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")
+        opt.echo(f"  {lead}, the trust value is {card['trust']!r}{why}.")
+    opt.echo(f"  {promise(found.ask_person)}")
+    opt.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")

@@ -82,16 +82,16 @@ def _show(name: str, format: str) -> None:
 def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
     from judgesense.published import WORDINGS
 
-    typer.echo(f"{judge.name}: {judge.summary}")
+    opt.echo(f"{judge.name}: {judge.summary}")
     for label, text in _facts(judge):
-        typer.echo(f"  {label}: {text}")
+        opt.echo(f"  {label}: {text}")
     for paper, stated in judge.papers.items():
-        typer.echo(f"  {paper}: {stated}")
+        opt.echo(f"  {paper}: {stated}")
     for note in judge.notes:
-        typer.echo(f"  note: {note}")
+        opt.echo(f"  note: {note}")
     if not figures:
         return
-    typer.echo(f"\nPublished JSS, {WORDINGS}:\n")
+    opt.echo(f"\nPublished JSS, {WORDINGS}:\n")
     numbered: dict[str, int] = {}
     rows = []
     for figure in figures:
@@ -113,9 +113,9 @@ def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
             )
         )
     columns = ("task", "labels", "JSS", "95% interval", "kappa", "n", "notes")
-    typer.echo("\n".join(aligned([columns, *rows])) + "\n")
+    opt.echo("\n".join(aligned([columns, *rows])) + "\n")
     for note, number in numbered.items():
-        typer.echo(f"  {number}  {note}")
+        opt.echo(f"  {number}  {note}")
 
 
 def _list_options(format: str) -> None:

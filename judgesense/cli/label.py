@@ -94,7 +94,7 @@ def label(
             webbrowser.open(server.address)
         server.serve()
     counts = labelling.counts()
-    typer.echo("; ".join(f"{name}: {n} of {labelling.total}" for name, n in counts.items()))
+    opt.echo("; ".join(f"{name}: {n} of {labelling.total}" for name, n in counts.items()))
     if any(counts.values()):
         named = ",".join(f"{name}={yours}" for name, yours in columns.items() if name != yours)
         given = {
@@ -106,7 +106,7 @@ def label(
         more = [part for flag, value in given.items() if value for part in (flag, value)]
         if source.is_file() and "verdict" in columns:
             check = ["judgesense", "check", str(source), "--verdict", columns["verdict"]]
-            typer.echo(f"Next: {shlex.join([*check, '--human', str(file)])}")
+            opt.echo(f"Next: {shlex.join([*check, '--human', str(file)])}")
         if source.is_dir() or "verdict" in columns:
             command = ["judgesense", "estimate", str(source), "--labels", str(file), *more]
-            typer.echo(f"Or:   {shlex.join(command)}")
+            opt.echo(f"Or:   {shlex.join(command)}")

@@ -121,7 +121,7 @@ def match(
     _show_unread(found)
     _show_graded(found)
     if out is not None:
-        typer.echo(f"\nWritten to {out}: match.json, matches.parquet")
+        opt.echo(f"\nWritten to {out}: match.json, matches.parquet")
     if found.failed:
         opt.note(f"\n{len(found.failed)} questions have no response and are left out:")
         for line in found.failed[:_EXAMPLES]:
@@ -161,20 +161,20 @@ def _respond(
 def _show_scores(name: str, table: Sequence[ModelScores]) -> None:
     from judgesense.answers.matching.scores import mean_rank_correlation
 
-    typer.echo(f"Scored by {name}")
+    opt.echo(f"Scored by {name}")
     for model in table:
         by_template = model["by_template"]
         width = max(len("mean ± std"), *map(len, by_template))
-        typer.echo(f"  {model['model']}")
+        opt.echo(f"  {model['model']}")
         for template, cell in by_template.items():
             of = f"n={cell['n_scored']}"
             of += "" if cell["n_scored"] == cell["n"] else f" of {cell['n']}"
-            typer.echo(f"    {template:<{width}}  {_figure(cell['score'])}  {of}")
+            opt.echo(f"    {template:<{width}}  {_figure(cell['score'])}  {of}")
         spread = f"{_figure(model['mean'])} ± {_figure(model['std'])}"
-        typer.echo(f"    {'mean ± std':<{width}}  {spread}  over {len(by_template)} templates")
+        opt.echo(f"    {'mean ± std':<{width}}  {spread}  over {len(by_template)} templates")
     if (rho := mean_rank_correlation(table)) is not None:
-        typer.echo(f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}")
-    typer.echo("")
+        opt.echo(f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}")
+    opt.echo("")
 
 
 def _figure(value: float | None) -> str:
@@ -184,19 +184,19 @@ def _figure(value: float | None) -> str:
 def _show_unread(found: Matched) -> None:
     rows, result = found.rows, found.result
     if cut := sum(row.truncated for row in rows):
-        typer.echo(f"{cut} of {len(rows)} responses were cut off at the token cap")
+        opt.echo(f"{cut} of {len(rows)} responses were cut off at the token cap")
     unread = [i for i, value in enumerate(result.readings) if value is None]
     reasons = "; ".join(f"{n} {problem}" for problem, n in result.problem_counts.items())
-    typer.echo(
+    opt.echo(
         f"{len(unread)} of {result.n} responses could not be read by {result.method} and score 0"
         f"{f' ({reasons})' if reasons else ''}"
     )
     for i in unread[:_EXAMPLES]:
-        typer.echo(f"  {_example(rows[i])}  [{result.problems[i]}]")
+        opt.echo(f"  {_example(rows[i])}  [{result.problems[i]}]")
     wrong = [i for i, s in enumerate(result.per_example) if s == 0 and result.readings[i]]
-    typer.echo(f"{len(wrong)} responses were read and score 0")
+    opt.echo(f"{len(wrong)} responses were read and score 0")
     for i in wrong[:_EXAMPLES]:
-        typer.echo(f"  {_example(rows[i])}  [read as {_short(result.readings[i] or '', 60)!r}]")
+        opt.echo(f"  {_example(rows[i])}  [read as {_short(result.readings[i] or '', 60)!r}]")
 
 
 def _show_graded(found: Matched) -> None:
@@ -205,7 +205,7 @@ def _show_graded(found: Matched) -> None:
         return
     counts = found.to_dict()["disagreement"]
     rate = "undefined" if counts["rate"] is None else f"{counts['rate']:.4f}"
-    typer.echo(
+    opt.echo(
         f"\n{method} and {judged.judge} differ on a share of {rate} of the responses. Both "
         f"say right for {counts['both_right']} responses and wrong for {counts['both_wrong']}. For "
         f"{counts['no_verdict']}, the judge gives no verdict; depending on these, its score is "
@@ -217,12 +217,12 @@ def _show_graded(found: Matched) -> None:
         ("no verdict", "no_verdict"),
     ):
         places = differ[kind]
-        typer.echo(f"{len(places)} {heading}")
+        opt.echo(f"{len(places)} {heading}")
         for i in places[:_EXAMPLES]:
-            typer.echo(f"  {_example(found.rows[i])}  [{_short(judged.reasons[i], 120)}]")
+            opt.echo(f"  {_example(found.rows[i])}  [{_short(judged.reasons[i], 120)}]")
     outcomes = Counter(outcome for outcome in judged.outcomes if outcome != "ok")
     for outcome, number in outcomes.items():
-        typer.echo(f"no verdict, {outcome}: {number}")
+        opt.echo(f"no verdict, {outcome}: {number}")
 
 
 def _example(row: ResponseRow) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -174,6 +175,7 @@ Port = Annotated[
     typer.Option(metavar="PORT", min=0, max=65535, help="The port to use, or 0 for a free one."),
 ]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 Results = Annotated[
     str | None,
     typer.Option(
@@ -298,7 +300,24 @@ def configured(
 
 def note(message: str) -> None:
     """A line on stderr: what a person should know on the way."""
-    typer.echo(printable(message), err=True)
+    from judgesense.reporting.layout import fit, terminal_width
+
+    typer.echo(fit(printable(message), terminal_width(sys.stderr)), err=True)
+
+
+def echo(text: str) -> None:
+    """Text for people on stdout, laid out for a terminal."""
+    from judgesense.reporting.layout import fit, terminal_width
+
+    typer.echo(fit(text, terminal_width()))
+
+
+def open_page(page: Path, *, asked: bool) -> None:
+    """Open a page in the browser if that was ``asked`` with --open."""
+    if asked:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
 
 
 def note_failures(failed: Sequence[str], what: str) -> None:
@@ -332,4 +351,4 @@ def output(
     if format == "json":
         print_json(document())
     elif (shown := text()) is not None:
-        typer.echo(shown)
+        echo(shown)

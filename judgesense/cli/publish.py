@@ -196,20 +196,20 @@ def _print(outcome: PublishOutcome, dry_run: bool) -> None:
         "new": "a new repository",
         "there": f"{changes.unchanged} files unchanged",
     }[outcome.remote]
-    typer.echo(f"{publication.repo_type} {publication.repo_id}: {state}")
+    opt.echo(f"{publication.repo_type} {publication.repo_id}: {state}")
     for line in changes.lines():
-        typer.echo(line)
+        opt.echo(line)
     if dry_run:
-        typer.echo("  nothing was published (--dry-run)")
+        opt.echo("  nothing was published (--dry-run)")
     elif outcome.commit:
-        typer.echo(f"  published as commit {outcome.commit[:12]}")
+        opt.echo(f"  published as commit {outcome.commit[:12]}")
     else:
-        typer.echo("  no changes: no commit")
+        opt.echo("  no changes: no commit")
     if outcome.pull_request:
-        typer.echo(f"  pull request {outcome.pull_request}")
+        opt.echo(f"  pull request {outcome.pull_request}")
     if outcome.tagged:
-        typer.echo(f"  tagged {outcome.tagged}")
+        opt.echo(f"  tagged {outcome.tagged}")
     if outcome.tag_elsewhere:
-        typer.echo(f"  the tag {publication.tag} stays at commit {outcome.tag_elsewhere[:12]}")
+        opt.echo(f"  the tag {publication.tag} stays at commit {outcome.tag_elsewhere[:12]}")
     for note in publication.notes:
-        typer.echo(f"  note: {note}")
+        opt.echo(f"  note: {note}")

@@ -34,6 +34,7 @@ def report(
         ),
     ] = None,
     verbose: opt.Verbose = False,
+    open: opt.Open = False,
 ) -> None:
     """Recompute the reports of one or more runs, then print their figures and the next step."""
     from judgesense.files.disk import write_text, writing
@@ -50,6 +51,7 @@ def report(
         measured = report_runs(*run_dirs, thresholds=limits)
         folder = run_dirs[0] if len(run_dirs) == 1 else None
         print_report(measured.contents, folder, verbose=verbose)
+        opt.open_page(run_dirs[0] / "report.html", asked=open)
         if badge:
             file = run_dirs[0] / documents.BADGE_FILE
             with writing(run_dirs[0]):
@@ -128,6 +130,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="The page with every changed verdict."),
     ] = None,
+    open: opt.Open = False,
     format: opt.Format = "text",
 ) -> None:
     """Was it the judge or the system? And which of two judges is better?
@@ -174,6 +177,7 @@ def compare(
         opt.output(format, result.to_dict, lambda: str(result))
         if result.page is not None and format == "text":
             opt.note(f"{result.page} shows every changed verdict.")
+            opt.open_page(Path(result.page), asked=open)
         return
     of_files: dict[str, object] = {
         "--anchors": anchors,

@@ -36,4 +36,4 @@ def view(
         serve_pages(write, port, "runs", browser=not no_browser)
         return
     runs, _ = write(out)
-    typer.echo(f"{runs} runs: open {out / 'index.html'}")
+    opt.echo(f"{runs} runs: open {out / 'index.html'}")

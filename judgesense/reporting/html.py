@@ -34,6 +34,7 @@ from judgesense.reporting.tables import rows
 from judgesense.text import middle_cut, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
+REPORT_PAGE = "report.html"
 SCRIPTS = ("copy.js", "item.js", "listing.js")
 
 FIRST_ROWS = 30

@@ -20,14 +20,13 @@ from judgesense.measure.assessment import Assessment
 from judgesense.measure.card import Check
 from judgesense.measure.report_file import REPORT_FILE, load_report
 from judgesense.reporting.documents import environment
-from judgesense.reporting.html import render_html
+from judgesense.reporting.html import REPORT_PAGE, render_html
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.text import percent
 
 MOST_RUNS = 500
 DEEPEST = 6
 SCRIPT = "overview.js"
-PAGE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,8 @@ def write_overview(
         written = datetime.fromtimestamp((folder / REPORT_FILE).stat().st_mtime, UTC)
         started = max(str(run.get("started") or written) for run in contents.runs or [{}])
         (out / "reports").mkdir(parents=True, exist_ok=True)
-        if (folder / PAGE).is_file() and not (folder / PAGE).is_symlink():
-            shutil.copyfile(folder / PAGE, out / page)
+        if (folder / REPORT_PAGE).is_file() and not (folder / REPORT_PAGE).is_symlink():
+            shutil.copyfile(folder / REPORT_PAGE, out / page)
         else:
             write_text(out / page, render_html(contents))
         points += [Point(name, page, started, entry) for entry in contents.assessments]

@@ -1,4 +1,4 @@
-"""The report on a terminal, in colour, or as plain text: no line is wrapped, stacked or cut."""
+"""The report on a terminal, in colour and in its width, or as plain text with whole lines."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from judgesense.measure.card import TRUST
 from judgesense.measure.disagreements import WRONG
 from judgesense.measure.figures import NO_RANDOM_PART, HumanAgreement
 from judgesense.measure.people import GOLD
+from judgesense.reporting.layout import fitted, terminal_width
 from judgesense.reporting.palette import STYLES
 from judgesense.reporting.side_tables import among_people, side_tables, worst_group
 from judgesense.reporting.summary import first_screen
@@ -62,14 +63,35 @@ def print_report(
     finding, the next step and the path. ``folder`` is where ``report.html`` lies; None for a report
     of several runs.
     """
-    lines = _lines(report) if verbose else _brief(report, folder, most)
-    if not sys.stdout.isatty():
-        print("\n".join(printable(line.plain) for line in lines))
-        return
-    console = Console()
-    for line in lines:
-        line.plain = printable(line.plain)
-        console.print(line, crop=False, no_wrap=True, overflow="ignore")
+    lines = list(_lines(report) if verbose else _brief(report, folder, most))
+    texts, width = [printable(line.plain) for line in lines], terminal_width()
+    console = Console(width=width, highlight=False)
+    page = None if folder is None else f"{folder}/report.html"
+    for at, text in enumerate(texts) if width is None else fitted(texts, width):
+        if not sys.stdout.isatty():
+            print(text)
+            continue
+        styled = Text(text, lines[at].style)
+        for span in lines[at].spans:
+            if text[: span.end] == texts[at][: span.end]:
+                styled.stylize(span.style, span.start, span.end)
+        if page is not None and page in text:
+            start = text.index(page)
+            styled.stylize(f"link {Path(page).resolve().as_uri()}", start, start + len(page))
+        console.print(styled, crop=False, no_wrap=True, overflow="ignore")
+
+
+_WHO = ("judge", "task", "scoring")
+
+
+def _varying(table: Sequence[Row], columns: Sequence[str]) -> list[str]:
+    """The columns that tell rows apart or say something: a task that all share is in the title."""
+    shared = {key for key in _WHO if len({row.texts[key] for row in table}) == 1}
+    if shared == {*_WHO}:
+        shared.remove("judge")
+    if {row.texts["readable"] for row in table} == {percent(1)}:
+        shared.add("readable")
+    return [key for key in columns if key not in shared]
 
 
 def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list[Text]:
@@ -79,12 +101,13 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
     table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), places[row.subject]))
     texts = [row.texts for row in table] or [COLUMNS]
     columns = [key for key in COLUMNS if any(row[key] != number(None) for row in texts)]
+    columns = _varying(table, columns)
     head = [Text(f"{screen.title}.", "bold"), Text(), *_table(table[:_ROWS], columns)]
     if more := len(report.assessments) - len(table[:_ROWS]):
         head.append(Text(f"… and {more} more rows", "dim"))
     gloss = " ".join(text for key, text in GLOSSES.items() if key in columns)
     head += [Text(gloss, "dim"), Text()]
-    tail = [Text(note, "yellow") for note in report.notes[:2]]
+    tail = [Text(f"Note: {note}", "yellow") for note in report.notes[:2]]
     if step := screen.next_step:
         tail += [Text(f"Next: {step.text}", "bold")]
         tail += [Text(f"  {step.command}")] if step.command else []
@@ -172,4 +195,4 @@ def _lines(report: ReportContents) -> Iterator[Text]:
             if step.command:
                 yield Text(f"    {step.command}")
     if report.notes:
-        yield from (Text(), *(Text(note, "yellow") for note in report.notes))
+        yield from (Text(), *(Text(f"Note: {note}", "yellow") for note in report.notes))

@@ -133,7 +133,6 @@ def test_items_are_filtered_searched_and_walked_by_keyboard(opened, pages):
     assert chosen.get_attribute("aria-posinset") == "1"
     assert page.locator(".detail mark").count() > 0
     page.keyboard.press("o")
-    page.keyboard.press("o")
     assert page.locator(".detail details[open]").count() == 0
     page.keyboard.press("?")
     assert page.get_by_role("dialog").is_visible()
