@@ -154,8 +154,9 @@ def _table(lines: Sequence[str], rows: list[int], rule: str, width: int) -> Iter
         columns = [column for column in columns if column not in same] or columns
     texts = [column for column in columns if left[column]]
     names = list(takewhile(left.__getitem__, columns)) or columns[:1]
-    # First all text gives way; then the names, until two thirds are left for what they name.
-    for some, least, most in ((columns, _LEAST, width), (names, _LEAST // 2, width * 2 // 3)):
+    # First all text gives way; then the names, until a third is left for what they name.
+    of_names = width if names == columns else width * 2 // 3
+    for some, least, most in ((columns, _LEAST, width), (names, _LEAST // 2, of_names)):
         while total(some) > most and (wide := [c for c in texts if widths[c] > least]):
             widths[max(wide, key=widths.__getitem__)] -= 1
     blocks: list[list[int]] = [[]]

@@ -1,8 +1,9 @@
 """How trust looks everywhere: every colour, mark and shape of pages, figures, badges and terminals.
 
-Colours are Okabe and Ito's (colour-blind safe). On the pages they are darkened or lightened until
-text in them reads at 4.5:1; a mark or a shape always says the same as a colour, so that a
-black-and-white print does too.
+Colours begin with Okabe and Ito's. On the pages they are darkened or lightened until text in them
+reads at 4.5:1, and until those of `use`, `care`, `unknown` and `avoid` differ for people who lack
+one kind of cones: orange is the darker one of orange and amber. A mark or a shape always says the
+same as a colour, so that a black-and-white print does too.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ MARKS = {"use": "✓", "care": "!", "unknown": "?", "avoid": "✗"}
 
 COLOURS = {
     "use": "#0072B2",
-    "care": "#B07D00",
+    "care": "#B28300",
     "unknown": "#A8548B",
-    "avoid": "#D55E00",
+    "avoid": "#BE4400",
     "baseline": "#777777",
 }
 SHAPES = {"use": "o", "care": "^", "unknown": "X", "avoid": "s", "baseline": "D"}
@@ -31,7 +32,7 @@ DASHES = (0, (4, 3))
 DIVERGING, UNDEFINED = ("#D55E00", "#F7F7F4", "#3C8FC7"), "#ECECE8"
 """Colours of a heatmap: low, neutral and high, and that of a cell without a value."""
 
-BADGE = {"use": "#0063A0", "care": "#8A6100", "unknown": "#8C4173", "avoid": "#B34700"}
+BADGE = {"use": "#0063A0", "care": "#946C00", "unknown": "#8C4173", "avoid": "#9C3000"}
 """White text reads at 4.5:1 on each."""
 
 STYLES = {"use": "green", "care": "yellow", "unknown": "magenta", "avoid": "red", "baseline": "dim"}
@@ -44,7 +45,7 @@ FEWEST_PAIRS = 5
 """Heatmaps grey the agreement of fewer pairs."""
 
 LIGHT = """--paper: #ffffff; --page: #f6f6f3; --ink: #1c1e21; --soft: #5c6166; --line: #dcdcd6;
---blue: #0a5f9e; --orange: #b14a00; --amber: #7a5c00; --plum: #8f3f78; --grey: #6b6f73;
+--blue: #0a5f9e; --orange: #8c2e00; --amber: #856600; --plum: #8f3f78; --grey: #6b6f73;
 --blue-fill: #4c9fd4; --orange-fill: #e8854a;
 """
 DARK = """--paper: #1d2023; --page: #141618; --ink: #e8e8e4; --soft: #a3a8ad; --line: #363b40;
@@ -60,6 +61,6 @@ def style_sheet() -> str:
     """The whole style sheet of a page."""
     return (
         f":root {{ color-scheme: light dark;\n{LIGHT} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{\n{DARK} }} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{\n{DARK} }} }}\n"
         f"{(TEMPLATES / 'page.css').read_text('utf-8')}"
     )
