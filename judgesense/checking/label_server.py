@@ -8,7 +8,6 @@ seconds.
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import socket
 import time
@@ -181,12 +180,15 @@ def page(labelling: Labelling, secret: str) -> str:
     """The page, which requests nothing but its own server's answers."""
     from markupsafe import Markup
 
+    from judgesense.reporting.listing import page_data
+
     script = (TEMPLATES / "label.js").read_text("utf-8")
     data = {
         "secret": secret,
         "labels": labelling.labels,
         "file": str(labelling.out),
         "source": labelling.source,
+        "rubric": labelling.rubric,
     }
     return (
         environment()
@@ -196,6 +198,6 @@ def page(labelling: Labelling, secret: str) -> str:
             dark=Markup(DARK),
             script=Markup(script),
             script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
-            data=Markup(json.dumps(data).replace("<", "\\u003c")),
+            data=page_data(data),
         )
     )

@@ -7,6 +7,7 @@ labels can be compared. Nobody sees verdicts, reasons, or other people's labels.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -21,7 +22,7 @@ import numpy as np
 from judgesense.comparison.outputs import ALL, outputs_of, pick, strata_of
 from judgesense.comparison.verdicts import Verdicts, read_verdicts, verdicts_in
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import replacing
+from judgesense.files.disk import read_text, replacing
 from judgesense.files.tables import SUFFIXES, csv_text, read_table, read_table_rows
 from judgesense.files.typed_rows import SomeId, typed_rows
 from judgesense.importers.column_names import Columns, columns_of, plain
@@ -33,6 +34,7 @@ from judgesense.importers.verdict_table import columns_by_name, import_table
 from judgesense.log.folder import Run, read_run
 from judgesense.log.record import now
 from judgesense.measure.disagreements import columns_of_items
+from judgesense.measure.texts import wording_texts
 from judgesense.pipeline.verdict_files import SCHEMA
 from judgesense.tasks import UNCLEAR
 
@@ -46,6 +48,9 @@ _AT_ONCE = 20
 
 _HIDDEN = re.compile(r"(system|model|generator)(_?[a-z0-9])?|score|metadata")
 """Names of columns that say who wrote an answer or what a grader made of it."""
+
+GOALS = (20, 15, 10, 8, 5, 3, 2, 1)
+"""Half-widths of a 95% interval, in points, that a person who labels can aim at."""
 
 COLUMNS = (
     "item_id",
@@ -82,8 +87,8 @@ class Labelling:
 
     ``verdicts`` are those on the items (UNCLEAR for items alone) and ``texts`` the columns of each
     row. ``show`` names the columns to show, by default all but those that name systems. Labels are
-    added to a file ``out`` that exists. Raises JudgeSenseError for more labels than keys, and for a
-    file with labels of other items.
+    added to a file ``out`` that exists. ``rubric`` is what the page shows beside every item. Raises
+    JudgeSenseError for more labels than keys, and for a file with labels of other items.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class Labelling:
         show: Sequence[str] = (),
         seed: int = 0,
         limit: int | None = None,
+        rubric: str = "",
     ) -> None:
         if not 1 < len(labels) <= MOST_LABELS:
             raise JudgeSenseError(
@@ -103,7 +109,7 @@ class Labelling:
                 f"2 to {MOST_LABELS} with --answers A,B"
             )
         self.labels, self.out, self.source = tuple(labels), out, verdicts.source
-        self.positive: str | None = None
+        self.rubric, self.positive = rubric, None
         try:
             outputs = outputs_of(verdicts)
         except JudgeSenseError:
@@ -135,13 +141,14 @@ class Labelling:
         with self._lock:
             self.names[name] = None
             done = min(self.total, self.counts().get(name, 0))
+            goal = goal_after(done, self.total, len(self._outputs))
             if at is None and done < self.total:
                 labelled = {
                     output for (who, output), row in self._rows.items() if who == name and row.label
                 }
                 at = next((p for p in range(self.total) if self._output(p) not in labelled), None)
             if at is None or not 0 <= at < self.total:
-                return {"done": done, "total": self.total, "at": None, "item": None}
+                return {"done": done, "total": self.total, "at": None, "item": None, "goal": goal}
             row = self._rows.get((name, self._output(at)), _Row())
             return {
                 "done": done,
@@ -150,6 +157,7 @@ class Labelling:
                 "item": self._texts[self._output(at)],
                 "label": row.label,
                 "comment": row.comment,
+                "goal": goal,
             }
 
     def put(self, name: str, at: int, label: str | None, comment: str) -> None:
@@ -247,6 +255,22 @@ class Labelling:
         self._rows = rows
 
 
+def goal_after(done: int, most: int, population: int) -> tuple[int, int] | None:
+    """How many more labels give the next of `GOALS`, and which; None if ``most`` gives no other.
+
+    For a share near one half of ``population`` outputs; nearer to 0 or 1 fewer would do.
+
+    >>> goal_after(57, 200, 10_000), goal_after(0, 60, 60), goal_after(10, 12, 12)
+    ((39, 10), (18, 20), None)
+    """
+    for points in GOALS:
+        n = (0.98 / (points / 100)) ** 2
+        needed = math.ceil(n / (1 + (n - 1) / population))
+        if done < needed <= most:
+            return needed - done, points
+    return None
+
+
 def open_labelling(
     source: Path,
     out: Path | None = None,
@@ -258,19 +282,26 @@ def open_labelling(
     task: str | None = None,
     limit: int | None = None,
     seed: int = 0,
+    rubric: Path | None = None,
 ) -> tuple[Labelling, dict[str, str]]:
     """The items to label in a table of verdicts, a table of items (with ``answers``), or a run's
     folder; and the columns under which ``estimate`` reads the file.
 
     The labels go to ``out``: by default ``SOURCE.labels.csv``, or ``labels.csv`` in the folder. The
-    column ``verdict`` picks the items. Raises JudgeSenseError as `read_verdicts`, without labels to
+    column ``verdict`` picks the items. The page shows the text of ``rubric``, by default the first
+    wording of a run. Raises JudgeSenseError as `read_verdicts`, without labels to
     choose from, and for a file of labels of other items.
     """
     labels: Sequence[str]
     columns: dict[str, str] = {}
+    asked = "" if rubric is None else read_text(rubric).strip()
     if source.is_dir():
         verdicts = read_verdicts(source, judge=judge, task=task)
-        of_item = _texts_of(read_run(source), verdicts.task)
+        run = read_run(source)
+        of_item = _texts_of(run, verdicts.task)
+        asked = asked or next(
+            iter(wording_texts(run.record, run.prompts).get(verdicts.task, {}).values()), ""
+        )
         texts = [of_item.get(item, {}) for item in verdicts.item]
         labels = verdicts.labels
         target = source / "labels.csv"
@@ -290,6 +321,7 @@ def open_labelling(
         show=show,
         seed=seed,
         limit=limit,
+        rubric=asked,
     )
     return labelling, columns
 

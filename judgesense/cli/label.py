@@ -39,10 +39,18 @@ def label(
             help="Columns to show (default: all but verdicts, reasons and labels).",
         ),
     ] = None,
+    rubric: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What the labels mean, shown beside every item (default: a run's first wording).",
+        ),
+    ] = None,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     limit: opt.Limit = None,
     port: opt.Port = 0,
+    no_browser: opt.NoBrowser = False,
     seed: opt.Seed = 0,
     out: Annotated[
         Path | None,
@@ -73,6 +81,7 @@ def label(
         task=task,
         limit=limit,
         seed=seed,
+        rubric=rubric,
     )
     file = labelling.out
     require_writable(file.parent)
@@ -88,7 +97,9 @@ def label(
             f"{labelling.total} items of {source}. Labels: {', '.join(labelling.labels)}. Saved in "
             f"{file}\nOpen {server.address}   (stop with Ctrl-C; rerun the command to resume)"
         )
-        if sys.stderr.isatty() and (os.name == "nt" or os.environ.get("DISPLAY")):
+        screens = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+        has_screen = screens or sys.platform in ("win32", "darwin")
+        if has_screen and sys.stderr.isatty() and not no_browser:
             import webbrowser
 
             webbrowser.open(server.address)

@@ -178,7 +178,9 @@ def start():
 
     def call(source: Path, port: int) -> subprocess.Popen:
         command = [sys.executable, "-m", "judgesense", "label", str(source), "--port", str(port)]
-        more = ["--verdict", "verdict"]
+        rubric = source.with_name("rubric.txt")
+        rubric.write_text("YES: <b>helps</b>.\nNO: does not.\n" + "Explained at length.\n" * 30)
+        more = ["--verdict", "verdict", "--rubric", str(rubric)]
         running = subprocess.Popen([*command, *more], stderr=subprocess.PIPE, text=True)
         started.append(running)
         assert running.stderr is not None
@@ -213,6 +215,15 @@ def test_killed_twice_while_labelling_by_keyboard_nothing_is_lost(
     page.keyboard.press("Enter")
     page.wait_for_selector(".field")
     assert violations(page) == []
+    # What the labels mean stays in sight, and the next goal is said.
+    assert "YES: <b>helps</b>." in page.locator(".rubric").inner_text()
+    page.mouse.wheel(0, 2000)
+    assert page.locator(".rubric").bounding_box()["y"] < 300
+    assert "more for about ±20 points" in page.locator("[role=status]").inner_text()
+    page.keyboard.press("?")
+    assert violations(page) == []
+    page.keyboard.press("1")  # For the dialog, not a label.
+    page.keyboard.press("Escape")
     given: dict[str, str] = {}
 
     def count() -> int:

@@ -20,6 +20,14 @@ const buttons = known.labels.map((label, n) => {
   return button;
 });
 get('.choices').append(...buttons);
+const help = get('dialog');
+get('.keys').append(...known.labels.map((label, n) => element('p', {}, element('kbd', {}, keys[n]), label)));
+get('.many').textContent = 'More labels give a narrower interval for the share of verdicts that are right. The goal is a 95% '
+  + 'interval for a share near 50%; for one near 0% or 100% it is narrower. You can stop at any time: every label is saved.';
+if (known.rubric) {
+  get('.rubric').append(element('details', {open: ''}, element('summary', {}, 'What the labels mean'),
+    element('p', {tabindex: '0', role: 'region', 'aria-label': 'Rubric'}, known.rubric)));
+}
 
 /* A key pressed while a label is being saved is for an item that nobody has seen: it is left out.
    A comment is saved first, then what follows it. */
@@ -50,7 +58,8 @@ const show = state => {
   done.hidden = !ready;
   answer.hidden = ready;
   get('.who').textContent = name;
-  get('.count').textContent = `${state.done} of ${state.total} labelled`;
+  const [more, points] = state.goal || [];
+  get('.count').textContent = `${state.done} of ${state.total} labelled${more ? ` · ${more} more for about ±${points} points` : ''}`;
   get('progress').value = state.total ? state.done / state.total : 0;
   if (ready) {
     get('.all').textContent = `All ${state.total} items are labelled. Your labels are in ${known.file}.`;
@@ -101,8 +110,10 @@ comment.addEventListener('keydown', event => {
   }
 });
 document.addEventListener('keydown', event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !now) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || help.open) return;
   if (['TEXTAREA', 'INPUT'].includes(event.target.tagName)) return;
+  if (event.key === '?') help.showModal();
+  if (!now || event.key === '?') return;
   const place = now.at === null ? -1 : keys.indexOf(event.key);
   if (place >= 0) give(known.labels[place]);
   else if (event.key === 'u') ask('undo');
@@ -122,6 +133,8 @@ form.addEventListener('submit', event => {
   form.hidden = true;
   ask('show');
 });
+const helper = element('button', {type: 'button', 'aria-label': 'Help', title: 'Help (?)'}, '?');
+helper.addEventListener('click', () => help.showModal());
 const who = element('button', {type: 'button', class: 'wide', title: 'Label under another name'}, 'another name');
 who.addEventListener('click', () => {
   fields.replaceChildren();
@@ -131,6 +144,6 @@ who.addEventListener('click', () => {
   get('#name').value = '';
   get('#name').focus();
 });
-get('.count').after(who);
+get('.count').after(who, helper);
 if (name) ask('show'); else { form.hidden = false; get('#name').focus(); }
 })();
