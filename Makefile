@@ -85,15 +85,15 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Tests of pages need Debian's Chromium, and axe-core (npm) for accessibility. Without one of them they
-# are skipped, with the reason.
+# Tests of pages need Debian's Chromium, and from npm axe-core for accessibility and typescript for the
+# scripts' types. Without one of them they are skipped, with the reason.
 browser:
 	@test -x /usr/bin/chromium || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
 		echo "No /usr/bin/chromium: the browser tests will be skipped (apt-get install chromium)."
-	@test -f build/axe/node_modules/axe-core/axe.min.js || { command -v npm >/dev/null && \
-		npm install --silent --no-fund --no-audit --prefix build/axe axe-core@4 >/dev/null 2>&1; } || \
-		echo "No npm: the accessibility tests will be skipped."
+	@test -f build/axe/node_modules/typescript/bin/tsc || { command -v npm >/dev/null && \
+		npm install --silent --no-fund --no-audit --prefix build/axe axe-core@4 typescript@5 >/dev/null 2>&1; } || \
+		echo "No npm: the tests of accessibility and of types in scripts will be skipped."
 
 # Two workers of one thread each: two models with two threads each would only wait for each other.
 # A file's tests stay with one worker; tests/conftest.py puts the longest files first.

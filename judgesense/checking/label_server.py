@@ -11,10 +11,8 @@ import asyncio
 import secrets
 import socket
 import time
-from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from hashlib import sha256
 from hmac import compare_digest
 from typing import Annotated, Any, Literal
 
@@ -22,8 +20,8 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from judgesense.checking.labelling import LONGEST_COMMENT, LONGEST_NAME, Labelling
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.reporting.documents import environment
-from judgesense.reporting.palette import DARK, LIGHT, TEMPLATES
+from judgesense.reporting.documents import environment, script_of
+from judgesense.reporting.palette import DARK, LIGHT
 
 try:
     import uvicorn
@@ -182,7 +180,6 @@ def page(labelling: Labelling, secret: str) -> str:
 
     from judgesense.reporting.listing import page_data
 
-    script = (TEMPLATES / "label.js").read_text("utf-8")
     data = {
         "secret": secret,
         "labels": labelling.labels,
@@ -196,8 +193,7 @@ def page(labelling: Labelling, secret: str) -> str:
         .render(
             light=Markup(LIGHT),
             dark=Markup(DARK),
-            script=Markup(script),
-            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+            **script_of("element.js", "label.js"),
             data=page_data(data),
         )
     )

@@ -6,9 +6,7 @@ one that runs. ``judgesense compare`` and ``judgesense check --baseline`` write 
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ from markupsafe import Markup
 from judgesense.comparison.baseline_result import ChangedVerdict
 from judgesense.files.disk import write_text, writing
 from judgesense.log.folder import Run, read_run
-from judgesense.reporting.documents import environment
+from judgesense.reporting.documents import environment, script_of
 from judgesense.reporting.html import FIRST_ROWS, SCRIPTS
 from judgesense.reporting.listing import Answer, ListedItem, listing
-from judgesense.reporting.palette import TEMPLATES, style_sheet
+from judgesense.reporting.palette import style_sheet
 
 CHANGE_PAGE = "change.html"
 MOST_ROWS = 20_000
@@ -57,7 +55,6 @@ def render_change(
     old: Path, new: Path, title: str, sentences: Sequence[str], moved: Sequence[ChangedVerdict]
 ) -> str:
     """The page as HTML."""
-    script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
     rows = sorted(moved, key=lambda row: list(KINDS).index(row["kind"]))[:MOST_ROWS]
     items = {row["item_id"] for row in rows}
     before, after = (_texts(read_run(folder), items) for folder in (old, new))
@@ -103,8 +100,7 @@ def render_change(
             listed=found,
             first=list(zip(rows, names, strict=True))[:FIRST_ROWS],
             css=Markup(style_sheet()),
-            script=Markup(script),
-            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+            **script_of(*SCRIPTS),
         )
     )
 

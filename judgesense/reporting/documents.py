@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +94,15 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "fewest": FEWEST_PAIRS,
     }
     return templates
+
+
+def script_of(*names: str) -> dict[str, str]:
+    """The one script of a page, from files of `TEMPLATES`, and the hash that lets it run."""
+    from markupsafe import Markup
+
+    script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in names)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return {"script": Markup(script), "script_hash": f"sha256-{digest}"}
 
 
 def render(template: str, report: ReportContents, **more: Any) -> str:

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from markupsafe import Markup
 
@@ -26,16 +25,16 @@ from judgesense.measure.figures import (
 from judgesense.measure.texts import WordingTexts
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.reporting.case import Case
-from judgesense.reporting.documents import render
+from judgesense.reporting.documents import render, script_of
 from judgesense.reporting.listing import MOST_ROWS, Answer, ListedItem, Listing, address, listing
-from judgesense.reporting.palette import TEMPLATES, style_sheet
+from judgesense.reporting.palette import style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
 from judgesense.text import middle_cut, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
 REPORT_PAGE = "report.html"
-SCRIPTS = ("copy.js", "item.js", "listing.js")
+SCRIPTS = ("element.js", "copy.js", "item.js", "listing.js")
 
 FIRST_ROWS = 30
 """Disagreements in the table for browsers without scripts."""
@@ -46,8 +45,6 @@ def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = 
 
     ``disagreements`` are the rows of ``disagreements.csv``.
     """
-    script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
-    digest = b64encode(sha256(script.encode()).digest()).decode()
     screen = first_screen(report)
     texts: dict[str, dict[str, str]] = {}
     for entry in report.assessments:
@@ -79,8 +76,7 @@ def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = 
         wrong=wrong,
         items_at=items_at,
         picture=None if report.search is None else _picture(report.search),
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
+        **script_of(*SCRIPTS),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,9 +18,9 @@ from judgesense.files.disk import write_text
 from judgesense.measure.assessment import Assessment
 from judgesense.measure.card import Check
 from judgesense.measure.report_file import REPORT_FILE, load_report
-from judgesense.reporting.documents import environment
+from judgesense.reporting.documents import environment, script_of
 from judgesense.reporting.html import REPORT_PAGE, render_html
-from judgesense.reporting.palette import TEMPLATES, style_sheet
+from judgesense.reporting.palette import style_sheet
 from judgesense.text import percent
 
 MOST_RUNS = 500
@@ -111,7 +110,6 @@ def write_overview(
         raise JudgeSenseError(
             f"{root} has no report under it; judgesense check and judgesense run write them"
         )
-    script = (TEMPLATES / SCRIPT).read_text("utf-8")
     page_of_all = (
         environment()
         .get_template("overview.html")
@@ -121,8 +119,7 @@ def write_overview(
             runs=runs,
             left_out=left_out,
             css=Markup(style_sheet()),
-            script=Markup(script),
-            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+            **script_of(SCRIPT),
         )
     )
     write_text(out / "index.html", page_of_all)

@@ -11,14 +11,6 @@
  * @typedef {{number: number, case: Case, item: Item, kinds: number, answers: Answer[], words?: string}} Row
  */
 
-/** @param {string} name @param {Record<string, unknown>} [attributes] @param {...(Node | string)} content */
-const element = (name, attributes = {}, ...content) => {
-  const made = document.createElement(name);
-  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, String(value)));
-  made.append(...content);
-  return made;
-};
-
 /** A label as shown, in the order AB: in BA the two options change places.
  * @param {Row} row @param {Answer} answer @param {string | null} label */
 const ofItem = (row, answer, label) => {
