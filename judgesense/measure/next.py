@@ -28,6 +28,7 @@ KINDS = (
     "add_orders",
     "add_contrast",
     "add_defences",
+    "read_disagreements",
     "label_more",
     "add_items",
     "improve",
@@ -42,6 +43,9 @@ MORE_TOKENS = 2048
 _ONCE = "Measure again only with all of them: each look adds to the chance of a wrong conclusion."
 """Who follows a plan until every check is decided passes or fails a judge at the threshold two to
 four times as often as in one look (`benchmarks/conclusions`)."""
+
+MANY_TIMES = 5
+"""So many times the present items are likely to be more than anybody has."""
 
 _LABELS = 20
 """Labelled items from which on another way of asking can be looked for."""
@@ -102,12 +106,25 @@ def _another_judge(case: Situation) -> NextStep:
     return NextStep("another_judge", f"{text}.", command)
 
 
+def _read(case: Situation) -> NextStep:
+    text = f"Read the {case.often_wrong} items on which the judge is wrong before anything else."
+    wrong = case.assessment.where_wrong
+    if wrong is not None and wrong.measure == "right" and wrong.groups:
+        worst = min(wrong.groups, key=lambda group: group.difference)
+        text += f" It is right on only {percent(worst.estimate)} of the {worst.n} items with "
+        text += f"{worst.by} {worst.name!r}."
+    return NextStep("read_disagreements", text, case.commands.read())
+
+
 def _add_wording(case: Situation) -> NextStep:
     text = f"Add another wording of the question{_where('to', case.commands.wordings)} "
     text += "to see whether the judge is steady."
     if case.commands.format:
-        text = "See whether rewording changes the judge's verdicts. Save its prompt as "
-        text += "RUBRIC.txt, then run: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE"
+        text = "See whether rewording changes the judge's verdicts: save the judge's prompt to a "
+        text += (
+            f"text file, and check it on the rows{_where('of', case.commands.data)} with --data "
+        )
+        text += "and --judge."
     return NextStep("add_wordings", text, case.commands.with_wordings())
 
 
@@ -143,6 +160,9 @@ def _settle(case: Situation) -> NextStep:
         if case.limited:
             text = f"{lead}Judge {items} items, which {likely}"
             return NextStep("add_items", text, commands.changed(limit=[str(items)]))
+        if items > MANY_TIMES * n:
+            checks = "checks are" if len(planned.open) > 1 else "check is"
+            lead += f"With {n} items, the {checks} undecided: treat that as not passed. "
         if planned.open == ("right",) and planned.n_labels < n:
             labels = math.ceil(items * planned.n_labels / n)
             text = (
@@ -222,6 +242,7 @@ RULES: tuple[tuple[Callable[[Situation], object], Callable[[Situation], NextStep
             case.commands.changed(scoring=["options"]),
         ),
     ),
+    (lambda case: case.avoid and "right" in case.card.because and case.often_wrong, _read),
     (lambda case: case.avoid, _another_judge),
     # A judge that is not known well enough: what is missing, the check that decides first.
     (
@@ -255,6 +276,15 @@ RULES: tuple[tuple[Callable[[Situation], object], Callable[[Situation], NextStep
             "right. If the file has people's labels already, name their columns with --human.",
             case.commands.label(),
         ),
+    ),
+    # Nothing has to be bought to read what is wrong.
+    (
+        lambda case: (
+            case.commands.format
+            and case.often_wrong
+            and (case.states["right"] != "open" or case.undecidable)
+        ),
+        _read,
     ),
     # Verdicts under one wording: what can be settled is whether they are right.
     (

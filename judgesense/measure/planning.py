@@ -190,5 +190,8 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
 
 def chances_text(planned: Plan) -> str:
     """The chances of a plan in a sentence: ``The probability is 40% with 100 items, ...``."""
-    first, *others = [f"{percent(row.chance)} with {row.items}" for row in planned.chances[:SHOWN]]
+    shown = planned.chances[:SHOWN]
+    # A size that settles nothing is no advice.
+    likely = [row for row in shown if row.chance >= 0.01] or shown[-1:]
+    first, *others = [f"{percent(row.chance)} with {row.items}" for row in likely]
     return f"The probability is {join([f'{first} items', *others])}."

@@ -12,6 +12,7 @@ from typing import Any
 from judgesense.log.invocation import another_folder, command_line
 from judgesense.measure.assessment import Assessment, Plan, RemedyFigures, Subject
 from judgesense.measure.card import TRUST
+from judgesense.measure.disagreements import WRONG
 from judgesense.measure.figures import WordingRow
 from judgesense.measure.planning import plan
 from judgesense.measure.thresholds import FEW_CLUSTERS
@@ -19,6 +20,10 @@ from judgesense.recipes.recipe import AS_ASKED
 
 FIRST_LABELS = 50
 """Labels to begin with: a judge with kappa 0.6 passes the threshold of 0.4 from about 60 on."""
+
+OFTEN, _FEWEST_WRONG = 0.1, 5
+"""The share of items, and how many, from which on a judge is often wrong: its errors are read
+first."""
 
 _PLANNED = 5
 """Ways of asking whose plans are drawn, the best first."""
@@ -103,6 +108,14 @@ class Commands:
         """The command, once the user's file has other wordings."""
         return self.changed() if self.wordings else None
 
+    def read(self) -> str | None:
+        """The report of the run's folder, whose page opens."""
+        return (
+            None
+            if self.folder is None
+            else shlex.join(["judgesense", "report", self.folder, "--open"])
+        )
+
     def label(self) -> str | None:
         """The page on which people label the data."""
         if self.started is None or self.started["command"] != "check":
@@ -184,6 +197,26 @@ class Situation:
                 better = TRUST.index(row.trust) < TRUST.index(self.card.trust)
                 return row if better else None
         return None
+
+    @cached_property
+    def often_wrong(self) -> int:
+        """The wrong verdicts that a page lists, of a judge that is often wrong; otherwise 0."""
+        found = self.assessment.where_wrong
+        if found is None or self.commands.folder is None:
+            return 0
+        n = found.kinds.get(WRONG, 0)
+        return n if n >= max(_FEWEST_WRONG, OFTEN * found.n_judged) else 0
+
+    @cached_property
+    def undecidable(self) -> bool:
+        """Whether no number of items, labels or wordings is likely to settle what is open."""
+        planned = self.plan
+        needed = (
+            (None,)
+            if planned is None
+            else (planned.items_needed, planned.labels_needed, planned.wordings_needed)
+        )
+        return not any(needed)
 
     @cached_property
     def wrong_wordings(self) -> list[WordingRow]:

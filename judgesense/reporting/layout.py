@@ -6,7 +6,6 @@ Only what a person reads is laid out. A pipe gets each finding and each row on o
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -32,11 +31,8 @@ Fitted = tuple[int, str]
 
 
 def terminal_width(stream: IO[str] | None = None) -> int | None:
-    """The columns of the terminal behind a stream (stdout); None where nobody reads it there.
-
-    ``COLUMNS`` in the environment asks for a layout in a pipe as well.
-    """
-    if not (stream or sys.stdout).isatty() and not os.environ.get("COLUMNS", "").isdigit():
+    """The columns of the terminal behind a stream (stdout); None where it leads elsewhere."""
+    if not (stream or sys.stdout).isatty():
         return None
     return max(NARROWEST, shutil.get_terminal_size().columns)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import chdir
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -21,7 +23,8 @@ TABLE = aligned(
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    return render_terminal(demo(tmp_path_factory.mktemp("demo")).contents)
+    with chdir(tmp_path_factory.mktemp("demo")):
+        return render_terminal(demo(Path("demo")).contents)
 
 
 def unbroken(text):
@@ -63,8 +66,8 @@ def test_a_command_is_pasted_as_it_was_meant(width) -> None:
     assert shlex.split(shown.replace("\\\n", " ")) == shlex.split(command)
 
 
-def test_a_pipe_gets_whole_lines_unless_it_asks_for_columns(monkeypatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    assert terminal_width() is None
+def test_a_pipe_gets_whole_lines(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "72")
+    assert terminal_width() is None
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert terminal_width() == 72
