@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
+from judgesense.text import aligned
 
 if TYPE_CHECKING:
     from judgesense.reporting.study_result import Result
@@ -36,22 +38,14 @@ _TOKENS = {"max_tokens": "--answer-tokens"}
 
 def show(result: Result) -> None:
     """Print a result: a page of Markdown, or tables and findings on a terminal."""
-    from rich.console import Console
-    from rich.table import Table as Grid
-
-    console = Console()
-    if not console.is_terminal:
+    if not sys.stdout.isatty():
         typer.echo(result.markdown(), nl=False)
         return
     for table in result.tables:
-        grid = Grid(title=table.title, title_justify="left", caption=table.note or None)
-        for heading in table.columns.values():
-            grid.add_column(heading, overflow="fold")
-        for row in table.texts():
-            grid.add_row(*row)
-        console.print(grid, markup=False)
+        lines = [table.title, *aligned([tuple(table.columns.values()), *table.texts()])]
+        opt.echo("\n".join([*lines, *([table.note] if table.note else []), ""]))
     for text in result.findings:
-        console.print(f"- {text}", markup=False)
+        opt.echo(f"- {text}")
 
 
 def _write(result: Result, out: Path, format: str) -> None:

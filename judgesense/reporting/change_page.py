@@ -94,7 +94,7 @@ def render_change(
         .get_template("change.html")
         .render(
             title=title,
-            sentences=sentences,
+            sentences=[text for text in sentences if text not in title],
             sides=(str(old), str(new)),
             n_rows=len(moved),
             listed=found,

@@ -146,7 +146,7 @@ def _table(lines: Sequence[str], rows: list[int], rule: str, width: int) -> Iter
 
     columns, same = list(range(len(spans))), list[int]()
     if total(columns) > width and len(table) > 2:
-        same = [c for c in columns if left[c] and len({row[c] for row in table[1:]}) == 1]
+        same = [c for c in columns[1:] if left[c] and len({row[c] for row in table[1:]}) == 1]
         columns = [column for column in columns if column not in same] or columns
     texts = [column for column in columns if left[column]]
     names = list(takewhile(left.__getitem__, columns)) or columns[:1]

@@ -27,8 +27,9 @@ MOST_CHARACTERS, SHORTEST_TEXT, LONGEST_BRIEF = 10_000_000, 40, 140
 MOST_PLAIN = 1_000_000
 """Characters of data beyond which it is compressed."""
 
-_LINE = 12
-"""Mean characters from which a column counts as text, rather than as a code."""
+_LINE, _SHORT = 12, 30
+"""Mean characters from which a column counts as text rather than as a code, and of a beginning that
+all items share and that is shown nevertheless."""
 
 
 class CaseNames(TypedDict):
@@ -195,8 +196,9 @@ def _briefs(items: Sequence[ListedItem], cases: Sequence[CaseNames]) -> list[str
             name = max(lines, key=lambda name: len({*lines[name]}))
             texts = {*lines[name]}
             start = same_start(min(texts), max(texts)) if len(texts) > 1 else ""
-            # A word that begins alike stays whole.
-            chosen[task] = (name, max(start.rfind(" "), start.rfind("\n")) + 1)
+            # A word that begins alike stays whole, and so does a short beginning.
+            skipped = max(start.rfind(" "), start.rfind("\n")) + 1
+            chosen[task] = (name, skipped if skipped > _SHORT else 0)
     briefs = []
     for item in items:
         name, skipped = chosen.get(cases[item.case]["task"], ("", 0))

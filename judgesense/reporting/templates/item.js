@@ -78,10 +78,11 @@ const pair = (heading, names, texts) => {
 };
 
 /** The verdict of each wording in each order, with its probability and the wording's text.
- * @param {Row} row @param {string[]} wordings @param {Texts} asked */
-const verdictTable = (row, wordings, asked) => {
+ * @param {Row} row @param {string[]} wordings @param {Texts} asked
+ * @param {string} heading of the first column */
+const verdictTable = (row, wordings, asked, heading) => {
   const texts = wordings.some((name) => asked[name]), several = row.answers.length > 1;
-  const head = element("tr", {}, element("th", {}, "wording"), ...row.answers.map((each) => element("th", {scope: "col"},
+  const head = element("tr", {}, element("th", {}, heading), ...row.answers.map((each) => element("th", {scope: "col"},
     several ? `order ${each.order}` : "verdict")), ...(texts ? [element("th", {scope: "col"}, "its text")] : []));
   const lines = wordings.map((name) => element("tr", {}, element("th", {scope: "row"}, name),
     ...row.answers.map((each) => {
@@ -111,7 +112,7 @@ const showItem = (panel, row, kinds, asked, what) => {
     element("p", {class: "facts"}, facts(row).join(" · ")));
   if (wordings.length > 1 || Object.keys(row.answers[0].shares).length) {
     panel.append(folded(what || (wordings.length > 1 ? "Verdict of each wording" : "Verdict"),
-      verdictTable(row, wordings, asked), 0));
+      verdictTable(row, wordings, asked, what ? "when" : "wording"), 0));
     if (row.case.labels && row.answers.length > 1) panel.append(element("p", {class: "note"}, "In each order, a verdict names the option as shown."));
   }
   const done = new Set();
@@ -122,7 +123,7 @@ const showItem = (panel, row, kinds, asked, what) => {
     if (two.every((name) => asked[name])) panel.append(pair("Two wordings with other verdicts", names, two.map((name) => asked[name])));
     if (two.every((name) => split.answers[name])) {
       two.forEach((name) => done.add(split.answers[name]));
-      panel.append(pair("The judge’s answers to them", names, two.map((name) => split.answers[name])));
+      panel.append(pair("The judge’s two answers", names, two.map((name) => split.answers[name])));
     }
   }
   const texts = Object.entries(row.item.texts), used = new Set();

@@ -18,6 +18,7 @@ const list = get(".list"), space = /** @type {HTMLElement} */ (list.firstElement
 const find = /** @type {HTMLInputElement} */ (get("input")), status = get("[role=status]"), facets = get(".facets");
 const choice = /** @type {HTMLSelectElement | null} */ (box.querySelector(".case"));
 const sort = /** @type {HTMLSelectElement} */ (get(".sort")), keys = /** @type {HTMLDialogElement} */ (get("dialog"));
+if (data.what) sort.options[0].textContent = "as listed";
 const buttons = /** @type {NodeListOf<HTMLButtonElement>} */ (box.querySelectorAll(".filters button"));
 
 /** @type {Item[]} */
@@ -28,6 +29,7 @@ const rows = data.rows.map((/** @type {any[]} */ [kind, item, kinds, answers], /
   answers: answers.map((/** @type {any[]} */ [order, label, verdict, margin, verdicts, texts, people, shares]) =>
     ({order, label, verdict, margin, verdicts, answers: texts, people, shares})),
 }));
+if (rows.every((row) => row.answers.every((each) => each.margin === null))) sort.querySelector("[value=margin]")?.remove();
 /** @type {Map<Item, Row[]>} */
 const judged = new Map();
 rows.forEach((row) => judged.set(row.item, [...(judged.get(row.item) || []), row]));
