@@ -207,16 +207,11 @@ class Situation:
         n = found.kinds.get(WRONG, 0)
         return n if n >= max(_FEWEST_WRONG, OFTEN * found.n_judged) else 0
 
-    @cached_property
+    @property
     def undecidable(self) -> bool:
         """Whether no number of items, labels or wordings is likely to settle what is open."""
-        planned = self.plan
-        needed = (
-            (None,)
-            if planned is None
-            else (planned.items_needed, planned.labels_needed, planned.wordings_needed)
-        )
-        return not any(needed)
+        plan = self.plan
+        return not (plan and (plan.items_needed or plan.labels_needed or plan.wordings_needed))
 
     @cached_property
     def wrong_wordings(self) -> list[WordingRow]:

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from markupsafe import Markup
 
@@ -240,7 +241,9 @@ def _wrong(
     of_item: dict[tuple[int, str], list[Disagreement]] = {}
     for row in sorted((disagreements[at] for at in clearest), key=lambda row: place[row.subject]):
         of_item.setdefault((place[row.subject], row.item_id), []).append(row)
-    items = [_item(case, sorted(rows, key=_order)) for (case, _), rows in of_item.items()]
+    items = [
+        _item(case, sorted(rows, key=attrgetter("order"))) for (case, _), rows in of_item.items()
+    ]
     listed = listing(
         items,
         (*KINDS, RIGHT),
@@ -288,10 +291,6 @@ def _two_options(report: ReportContents, case: Case) -> Sequence[str] | None:
     return None
 
 
-def _order(row: Disagreement) -> str:
-    return row.order
-
-
 def _item(case: int, rows: Sequence[Disagreement]) -> ListedItem:
     """An item in all orders of its options."""
     kinds = {kind for row in rows for kind in row.kinds}
@@ -302,19 +301,8 @@ def _item(case: int, rows: Sequence[Disagreement]) -> ListedItem:
         case,
         rows[0].item_id,
         frozenset(kinds),
-        tuple(
-            Answer(
-                row.order,
-                row.label,
-                row.verdict,
-                row.margin,
-                row.verdicts,
-                row.answers,
-                row.people,
-                row.shares,
-            )
-            for row in rows
-        ),
+        # A row's fields of the same names.
+        tuple(Answer(*(getattr(row, name) for name in Answer._fields)) for row in rows),
         {**rows[0].columns, **prompts},
         rows[0].groups,
     )

@@ -32,6 +32,10 @@ _LINE, _SHORT = 12, 30
 all items share and that is shown nevertheless."""
 
 
+_Key = tuple[str, str, tuple[tuple[str, str], ...]]
+"""What makes two items one: the task, the name and the texts."""
+
+
 class CaseNames(TypedDict):
     """A judge and task in the list; ``labels`` are the two options of a comparison."""
 
@@ -98,14 +102,15 @@ def listing(
     The texts of items with a kind in ``first`` are the last that are cut.
     """
     briefs = _briefs(items, cases)
-    keys = [(cases[item.case]["task"], item.item_id) for item in items]
+    # Two runs may have different texts of an item of the same name.
+    keys = [(cases[item.case]["task"], item.item_id, (*item.texts.items(),)) for item in items]
     urgent = {key for key, item in zip(keys, items, strict=True) if item.kinds & {*first}}
     whole = [item for key, item in zip(keys, items, strict=True) if key in urgent]
     others = [item for key, item in zip(keys, items, strict=True) if key not in urgent]
     most, used = _longest(whole, MOST_CHARACTERS * 3 // 4)
     most_of_others, _ = _longest(others, MOST_CHARACTERS - used)
 
-    def cut(texts: Mapping[str, str], key: tuple[str, str]) -> dict[str, str]:
+    def cut(texts: Mapping[str, str], key: _Key) -> dict[str, str]:
         longest = most if key in urgent else most_of_others
         return {
             name: text if len(text) <= longest else f"{text[:longest]} …"
@@ -113,7 +118,7 @@ def listing(
         }
 
     # Judges share the texts of an item; each is in the page once.
-    places: dict[tuple[str, str], int] = {}
+    places: dict[_Key, int] = {}
     shared: list[tuple[object, ...]] = []
     rows: list[tuple[object, ...]] = []
     for key, item, brief in zip(keys, items, briefs, strict=True):
