@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -121,4 +122,13 @@ def test_the_page_runs_nothing_in_a_browser(folder, browser) -> None:
     assert page.evaluate("window.hacked") is None
     assert "window.hacked=1" in page.inner_text("#turned")
     assert len(requests) == 1
+    # An address comes from anybody.
+    acts = quote("<img src=x onerror=window.hacked=1>")
+    page.evaluate(f"location.hash = 'judge=&q={acts}&group={acts}&sort={acts}&item={acts}'")
+    page.wait_for_function("document.querySelector('.facets').textContent.includes('<img')")
+    page.evaluate("location.hash = 'judge='")
+    page.wait_for_selector(".entry")
+    page.keyboard.press("j")
+    assert page.locator(".listed img").count() == 0
+    assert page.evaluate("window.hacked") is None
     page.close()

@@ -73,7 +73,7 @@ const inCell = (/** @type {Answer} */ answer) => {
   if (view.label) return true;
   if (view.with) return answer.verdicts[view.wording] !== answer.verdicts[view.with];
   if (view.wording) return answer.verdicts[view.wording] !== answer.verdict;
-  return label !== null && label !== answer.verdict;
+  return label !== null && label !== answer.verdict && answer.verdict !== "ERROR";
 };
 const words = (/** @type {Row} */ row) => {
   row.item.words ??= [row.item.id, ...Object.values(row.item.texts)].join("\n").toLowerCase();
