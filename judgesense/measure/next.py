@@ -107,7 +107,7 @@ def _another_judge(case: Situation) -> NextStep:
 
 
 def _read(case: Situation) -> NextStep:
-    text = f"Read the {case.often_wrong} items on which the judge is wrong before anything else."
+    text = f"First read what the judge gets wrong: {case.often_wrong} items."
     wrong = case.assessment.where_wrong
     if wrong is not None and wrong.measure == "right" and wrong.groups:
         worst = min(wrong.groups, key=lambda group: group.difference)

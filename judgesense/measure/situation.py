@@ -200,9 +200,12 @@ class Situation:
 
     @cached_property
     def often_wrong(self) -> int:
-        """The wrong verdicts that a page lists, of a judge that is often wrong; otherwise 0."""
-        found = self.assessment.where_wrong
-        if found is None or self.commands.folder is None:
+        """The wrong verdicts that a page lists, of a judge that is often wrong; otherwise 0.
+
+        The errors of a judge that is no better than chance teach nothing.
+        """
+        found, least = self.assessment.where_wrong, self.checks["right"].ci_low
+        if found is None or self.commands.folder is None or least is None or least <= 0:
             return 0
         n = found.kinds.get(WRONG, 0)
         return n if n >= max(_FEWEST_WRONG, OFTEN * found.n_judged) else 0

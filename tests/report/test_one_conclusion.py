@@ -10,7 +10,8 @@ from reports import assessment, card, check, report_of
 
 from judgesense.measure.assessment import NextStep, RemedyFigures
 from judgesense.measure.card import LEADS, TrustCard
-from judgesense.measure.figures import WordingRow
+from judgesense.measure.disagreements import WRONG
+from judgesense.measure.figures import WhereWrong, WordingRow
 from judgesense.measure.next import next_step
 from judgesense.reporting.run_tables import jss_table
 
@@ -116,6 +117,23 @@ def test_the_step_and_the_plan_agree_on_what_settles_it(steady, kind) -> None:
     if found.command:
         assert "--set dtype=bfloat16" in found.command
         assert "--out d-2" in found.command
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kappa", "kind"),
+    [
+        (30, (0.3, 0.2, 0.38), "read_disagreements"),
+        # Few errors, or those of a judge that is no better than chance, teach nothing.
+        (4, (0.3, 0.2, 0.38), "another_judge"),
+        (30, (0.05, -0.1, 0.2), "another_judge"),
+    ],
+)
+def test_the_errors_of_a_judge_that_is_often_wrong_are_read_first(wrong, kappa, kind) -> None:
+    given = card("avoid", ("right",), right=check("fail", *kappa))
+    found = step(given, where_wrong=WhereWrong(wrong, 100, {WRONG: wrong}, "right", 0, ()))
+    assert found.kind == kind
+    if kind == "read_disagreements":
+        assert found.command == "judgesense report d --open"
 
 
 @pytest.mark.parametrize(
