@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.benchmark import Benchmark
@@ -27,8 +28,10 @@ from judgesense_dataset.variants import Variant
 
 ATTACKS = DATA / "attacks.yaml"
 SPLITS = ("build", "held_out")
-CHOICES = ("quick", "all", *SPLITS)
-"""Kinds tried first; all; and the two halves of the phrasings."""
+SEARCH = "search"
+CHOICES = ("quick", "all", SEARCH, *SPLITS)
+"""Kinds tried first; all; the first ones and a sentence that a run searches for its judge; and the
+two halves of the phrasings."""
 
 WINNING = ("YES", "PASS", "CORRECT", "TRUE", "GOOD", "SAFE", "ACCEPT", "POLITE", "C")
 """Labels of single answers that an author wants, whatever their case; one of a task's labels."""
@@ -50,6 +53,7 @@ class Phrasing(Shape, extra="forbid"):
     text: Annotated[Text, AfterValidator(_phrase)]
     language: Text = "en"
     split: Literal["build", "held_out"] = "build"
+    source: Text = "judgesense"
 
 
 _OR_TEXT = BeforeValidator(lambda given: {"text": given} if isinstance(given, str) else given)
@@ -65,13 +69,24 @@ class Attack(Shape, extra="forbid"):
     texts: Annotated[tuple[Annotated[Phrasing, _OR_TEXT], ...], Field(min_length=1)]
 
 
+class Source(Shape, extra="forbid"):
+    """Where phrasings come from; a source that is ``held_out`` chose no defence."""
+
+    about: Text
+    licence: Text
+    url: str = ""
+    held_out: bool = False
+
+
 @dataclass(frozen=True)
 class Attacks:
-    """Kinds of attacks, and the labels that an attacker wants by task, where a file names them."""
+    """Kinds of attacks and, where a file names them, the labels that an attacker wants by task and
+    the sources of the phrasings."""
 
     kinds: tuple[Attack, ...]
     wins: Mapping[str, str]
     where: str
+    sources: Mapping[str, Source] = field(default_factory=dict)
 
     def wanted(self, task: Task) -> str:
         """The label that an attacker wants; "" for a task with options, where it is the one that
@@ -112,7 +127,7 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
     """
     form = "{NAME: {about: TEXT, place: after, texts: [TEXT, ...]}}"
     what = f"a file of attacks (attacks: {form})"
-    root = read_nodes(Path(path)).mapping(what, {"attacks", "wins"})
+    root = read_nodes(Path(path)).mapping(what, {"attacks", "wins", "sources"})
     if "attacks" not in root:
         raise JudgeSenseError(f"{path}: missing key 'attacks' in {what}")
     kinds = []
@@ -122,12 +137,14 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
         kinds.append(validate_node(Attack, node, f"the attack {name!r}", name=name))
     wins = root["wins"].mapping("wins") if "wins" in root else {}
     wanted = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}
-    return Attacks(tuple(kinds), wanted, str(path))
+    stated = root["sources"].mapping("sources") if "sources" in root else {}
+    sources = {n: validate_node(Source, node, f"the source {n!r}") for n, node in stated.items()}
+    return Attacks(tuple(kinds), wanted, str(path), sources)
 
 
 def chosen_attacks(choice: str | Path) -> Attacks:
     """The attacks of a choice: ``quick``, ``all``, one half of the phrasings (``build`` or
-    ``held_out``), or a YAML file.
+    ``held_out``), or a YAML file; of ``search`` those beside the one that a run searches.
 
     Raises JudgeSenseError for an unknown choice, or a file that cannot be read.
 
@@ -141,7 +158,7 @@ def chosen_attacks(choice: str | Path) -> Attacks:
             f"unknown attacks {choice!r}; choose {', '.join(CHOICES)}, or your own YAML file"
         )
     found = load_attacks()
-    kinds = [kind for kind in found.kinds if kind.quick or choice != "quick"]
+    kinds = [kind for kind in found.kinds if kind.quick or choice not in ("quick", SEARCH)]
     if choice in SPLITS:
         halves = [[text for text in kind.texts if text.split == choice] for kind in kinds]
         kinds = [
@@ -190,12 +207,7 @@ def with_attacks(
         base = maker.base
         changed = {each.name: maker.template(each) for each in defences}
         asked_as = {"": base, **{f"@{each}": made for each, made in changed.items() if made}}
-        asked = {row["item_id"] for row in old if row["task"] == name}
-        losing = [
-            item
-            for item in items
-            if item.task == name and item.item_id in asked and _can_win(task, item, wins[name])
-        ]
+        losing = losing_items(benchmark, task, items, wins[name])
         shown = [order for order in task.orders if not orders or order in orders] or task.orders
         for number, item in enumerate(losing):
             for order in shown:
@@ -228,6 +240,17 @@ def with_attacks(
         prompts=pa.concat_tables([plain, pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)]),
         attacks={"texts": texts, "wins": wins},
     )
+
+
+def losing_items(benchmark: Benchmark, task: Task, items: Sequence[Item], wins: str) -> list[Item]:
+    """The items of a benchmark's task that an attack could win."""
+    of_task = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], task.name))
+    asked = set(of_task["item_id"].to_pylist())
+    return [
+        item
+        for item in items
+        if item.task == task.name and item.item_id in asked and _can_win(task, item, wins)
+    ]
 
 
 Copy = Callable[[Template, str], Item]
@@ -276,16 +299,16 @@ def attacked_items(
 
     ``labels`` is the label map of the wording that shows the item in this order.
     """
-    field = judged_field(task, item, "-")
+    judged = judged_field(task, item, "-")
     wanted = wins
     if task.comparative:
         wanted = next(label for label in task.labels if label != item.gold)
-        field = task.options[wanted]
-    others = [name for name in item.fields if name != field and name not in task.options.values()]
+        judged = task.options[wanted]
+    others = [name for name in item.fields if name != judged and name not in task.options.values()]
     shown = [name for name in others if name in base.placeholders]
     label = task.gold_as_shown(wanted, order)
     values = {
-        "noun": _SIDE.sub("", field).replace("_", " ") or "text",
+        "noun": _SIDE.sub("", judged).replace("_", " ") or "text",
         "label": next(raw for raw, meant in labels.items() if meant == label),
         "query": item.fields[shown[0]] if shown else "",
     }
@@ -297,10 +320,10 @@ def attacked_items(
         phrasing = kind.texts[number]
         # One pass, so that braces in the item's own text are no placeholders.
         text = _PLACEHOLDER.sub(lambda found: values[found.group(1)], phrasing.text)
-        old = item.fields[field]
+        old = item.fields[judged]
         joint = "" if text[:1].isspace() else " "
         new = {"after": f"{old}{joint}{text}", "before": f"{text} {old}", "replace": text}
-        changed = replace(item, fields={**item.fields, field: new[kind.place]})
+        changed = replace(item, fields={**item.fields, judged: new[kind.place]})
         fact = {
             "kind": kind.name,
             "about": kind.about,
@@ -308,5 +331,6 @@ def attacked_items(
             "text": phrasing.text,
             "language": phrasing.language,
             "split": phrasing.split,
+            "source": phrasing.source,
         }
         yield f"{kind.name}#{number + 1}", fact, changed

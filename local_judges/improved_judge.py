@@ -65,6 +65,7 @@ class _Rule(_Strict):
     orders: list[str]
     read: Read
     offsets: dict[str, dict[str, float]] = {}  # noqa: RUF012
+    ablated: int = 0
 
 
 class _AskPerson(OwnShape, extra="allow"):
@@ -135,6 +136,12 @@ class ImprovedJudge:
                         f"{self.where}: the rule {what} {absent[0]!r}, which is not among those of "
                         f"the task {task.name}: {', '.join(known)}"
                     )
+            alone = {t.template_id for t in self.entry.templates if is_alone(task, t)}
+            if part.ablated and task.comparative and not alone.issuperset(part.wordings):
+                raise JudgeSenseError(
+                    f"{self.where}: the rule is ablated, which needs wordings that show each "
+                    "option alone; make the file from such a way of asking, or remove ablated"
+                )
         if hidden := sorted({*task.options.values()} - self.fields):
             raise JudgeSenseError(
                 f"{self.where}: no wording shows {{{hidden[0]}}}, which the task's options name"
@@ -358,8 +365,9 @@ def parse_improved(text: str, where: str) -> ImprovedJudge:
 def _recipe(node: YamlNode, entry: TaskTemplates, judge: int) -> Recipe:
     stated = validate_node(_Rule, node, "the rule")
     try:
+        ablated = ", ablated" if stated.ablated and "ablated" not in stated.remedy else ""
         return Recipe(
-            stated.remedy,
+            f"{stated.remedy}{ablated}",
             tuple(stated.wordings),
             tuple(stated.orders),
             entry.task.labels,
@@ -367,6 +375,7 @@ def _recipe(node: YamlNode, entry: TaskTemplates, judge: int) -> Recipe:
             calibrated=bool(stated.offsets),
             offsets=stated.offsets,
             judge=judge,
+            ablated=stated.ablated,
         )
     except JudgeSenseError as error:
         raise node.fail(str(error)) from error

@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from judgesense.recipes.ablation import ablations
 from judgesense.recipes.recipe import Recipe
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
+from judgesense_dataset.attacks import Attacks
 from judgesense_dataset.reply_labels import reply_schema
 from judgesense_dataset.templates import (
     LayoutPattern,
@@ -15,6 +17,7 @@ from judgesense_dataset.templates import (
     layout_patterns,
     patterns_of,
 )
+from judgesense_dataset.variant_changes import judged_field
 from local_judges.improved_judge import ImprovedJudge
 from local_judges.protocol import Request
 
@@ -34,17 +37,25 @@ _AMBIGUOUS = (
 
 @dataclass(frozen=True)
 class Members:
-    """What one message stands for: the requests behind its verdict, by wording and order."""
+    """What one message stands for: the requests behind its verdict, by wording and order.
 
-    requests: tuple[tuple[Request, ...], ...]
+    Each wording and order has one request, or if the recipe is ablated one for each of the texts of
+    `judgesense.recipes.ablation.ablations`. ``wins`` is the label that the author of a single text
+    wants, "" for a choice.
+    """
+
+    requests: tuple[tuple[tuple[Request, ...], ...], ...]
     templates: tuple[Template, ...]
     template: Template
     recipe: Recipe
+    wins: str = ""
 
     @cached_property
     def by_key(self) -> dict[str, Request]:
         """The distinct requests: the same prompt with the same options is asked once."""
-        return {key_of(request): request for row in self.requests for request in row}
+        return {
+            key_of(request): request for row in self.requests for texts in row for request in texts
+        }
 
 
 def key_of(request: Request) -> str:
@@ -69,6 +80,11 @@ class Messages:
         self.asks_own = len(chosen) > 1 or any(is_alone(task, each) for each in chosen)
         self.base = chosen[0]
         self.fields = improved.wordings_of(part).fields if part else improved.fields
+        # In the order of the layout, where the judged text is the last of several.
+        shown = sorted(self.base.placeholders, key=lambda name: self.base.layout.find(f"{{{name}"))
+        self.wins, self.judged = "", Item("judged", task.name, dict.fromkeys(shown, ""))
+        if self.recipe.ablated:
+            self.wins = Attacks((), {}, improved.where).wanted(task)
 
     def of_item(self, item: Item) -> Prompt:
         """The message for an item: the recipe's first wording.
@@ -109,8 +125,9 @@ class Messages:
         for fields in readings:
             # The message shows its options in the order that counts as AB here.
             item = Item("message", task.name, fields)
+            shown = {order: self._ablations(item, order) for order in recipe.orders}
             texts = [
-                [render(task, each, item, order).text for order in recipe.orders]
+                [[render(task, each, one, o).text for one in shown[o]] for o in recipe.orders]
                 for each in templates
             ]
             rendered.append(texts)
@@ -122,14 +139,17 @@ class Messages:
         again = [asked[:n].count(wording) for n, wording in enumerate(asked)]
         requests = tuple(
             tuple(
-                Request(
-                    prompt_id(text),
-                    text,
-                    tuple(each.label_map),
-                    request.repeat * (1 + max(again)) + sample,
-                    schema=reply_schema(each),
+                tuple(
+                    Request(
+                        prompt_id(text),
+                        text,
+                        tuple(each.label_map),
+                        request.repeat * (1 + max(again)) + sample,
+                        schema=reply_schema(each),
+                    )
+                    for text in cell
                 )
-                for text in row
+                for cell in row
             )
             for each, sample, row in zip(templates, again, rendered[0], strict=True)
         )
@@ -137,7 +157,17 @@ class Messages:
         if names != recipe.wordings:
             offsets = {name: recipe.offsets_for(name) for name in names} if recipe.offsets else {}
             recipe = replace(recipe, wordings=names, offsets=offsets)
-        return Members(requests, templates, template, recipe)
+        return Members(requests, templates, template, recipe, self.wins)
+
+    def _ablations(self, item: Item, order: str) -> list[Item]:
+        """The item as the recipe asks for it; if it is ablated, with each text that it needs."""
+        if not self.recipe.ablated:
+            return [item]
+        task = self.improved.entry.task
+        # A wording of one option shows the one that stands first.
+        field = judged_field(task, self.judged, "AB" if order == "BA" else "BA")
+        texts = ablations(item.fields[field], self.recipe.ablated)
+        return [replace(item, fields={**item.fields, field: text}) for text in texts]
 
     def fields_of(self, request: Request) -> dict[str, str] | None:
         """The item's fields in a message of one of the file's wordings.

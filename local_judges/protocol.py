@@ -69,7 +69,8 @@ class Answer:
     options (None if not requested or not available); ``option_mass`` is the sum of their
     probabilities, or a lower bound where the engine shows only its most probable tokens.
     ``error`` is the reason for a missing answer and never contains a key. ``refused`` marks a
-    refusal by the provider itself.
+    refusal by the provider itself. ``certificate`` says whether one added sentence can change the
+    verdict of an ablated judge (`judgesense.recipes.ablation`).
     """
 
     text: str | None = None
@@ -82,6 +83,7 @@ class Answer:
     cost_usd: float | None = None
     error: str | None = None
     refused: bool = False
+    certificate: str | None = None
 
 
 @runtime_checkable

@@ -21,6 +21,7 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.log.array import label_logprobs
+from judgesense.recipes.ablation import bounded
 from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe, RecipeVerdicts, jury
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.calibration import log_shares
@@ -45,13 +46,14 @@ class StageAnswer:
 
     ``answer`` has the cost, and the reason for a missing verdict; ``verdict`` is None where none
     could be read; ``votes`` is the number of votes behind it, 0 without a vote; ``template`` is the
-    message's template.
+    message's template; ``certificate`` is that of `judgesense.recipes.ablation`.
     """
 
     answer: Answer
     verdict: RecipeVerdicts | None = None
     template: Template | None = None
     votes: int = 0
+    certificate: str | None = None
 
 
 class Stage:
@@ -154,8 +156,11 @@ class Stage:
         members = self.messages.members(request)
         if isinstance(members, str):
             return StageAnswer(Answer(error=members))
-        rows = [[replies[key_of(prompt)] for prompt in row] for row in members.requests]
-        answers = [answer for row in rows for answer in row]
+        rows = [
+            [[replies[key_of(prompt)] for prompt in texts] for texts in row]
+            for row in members.requests
+        ]
+        answers = [answer for row in rows for texts in row for answer in texts]
         fresh = [replies[key] for key in members.by_key if key not in counted]
         counted.update(members.by_key)
         common = {
@@ -167,14 +172,19 @@ class Stage:
         if all(answer.refused for answer in answers):
             return StageAnswer(Answer(refused=True, **common))
         logprobs = _logprobs(rows, members)
-        verdict = members.recipe.verdicts(logprobs)
+        certificate = None
+        if members.recipe.ablated:
+            verdict, certificate = bounded(members.recipe, logprobs, members.wins)
+        else:
+            whole = np.stack([np.stack([texts[0] for texts in row]) for row in logprobs])
+            verdict = members.recipe.verdicts(whole[None])
         if np.isnan(verdict.logprobs).any():
             return StageAnswer(Answer(text="", **common), template=members.template)
         masses = [answer.option_mass for answer in answers if answer.option_mass is not None]
         answer = Answer(text="", option_mass=float(np.mean(masses)) if masses else None, **common)
         several = self.recipe.read == "vote" and len(answers) > 1
-        votes = int((~np.isnan(logprobs[..., 0])).sum()) if several else 0
-        return StageAnswer(answer, verdict, members.template, votes)
+        votes = sum(not np.isnan(texts[0, 0]) for row in logprobs for texts in row)
+        return StageAnswer(answer, verdict, members.template, votes if several else 0, certificate)
 
 
 class RecipeJudge:
@@ -344,7 +354,9 @@ class RecipeJudge:
                 ]
                 text += f"{VOTES}{', '.join(by_option)}"
         options = tuple(values) if self.improved.scoring == "options" else None
-        return replace(answer.answer, text=text, option_logprobs=options)
+        # What several judges decide together has no bound.
+        certificate = None if self.improved.recipe.members else answer.certificate
+        return replace(answer.answer, text=text, option_logprobs=options, certificate=certificate)
 
     @property
     def _paid(self) -> dict[int, Any]:
@@ -416,20 +428,25 @@ def _summed(answers: Iterable[Answer], *names: str) -> dict[str, Any]:
     return {name: sum(known) if known else None for name, known in values.items()}
 
 
-def _logprobs(rows: list[list[Answer]], members: Members) -> Floats:
-    """The answers as log-probabilities of the labels as shown, shape (1, wordings, orders, L)."""
+def _logprobs(rows: list[list[list[Answer]]], members: Members) -> list[list[Floats]]:
+    """The answers as log-probabilities of the labels as shown, by wording and order: (texts, L)."""
     recipe: Recipe = members.recipe
-    values = np.full((1, len(rows), len(recipe.orders), len(recipe.labels)), np.nan)
-    for w, (row, template) in enumerate(zip(rows, members.templates, strict=True)):
-        options, field = tuple(template.label_map), field_to_read(template)
-        for o, answer in enumerate(row):
-            if recipe.read == "vote" and not answer.refused:
-                raw = read_reply(answer.text or "", options, template.aliases, field)
-                values[0, w, o] = label_logprobs(template.label_map, recipe.labels, verdict=raw)
-            elif recipe.read != "vote" and answer.option_logprobs is not None:
-                logprobs = dict(zip(options, answer.option_logprobs, strict=True))
-                values[0, w, o] = label_logprobs(template.label_map, recipe.labels, logprobs)
-    return values
+    return [
+        [np.stack([_label_logprobs(each, template, recipe) for each in texts]) for texts in row]
+        for row, template in zip(rows, members.templates, strict=True)
+    ]
+
+
+def _label_logprobs(answer: Answer, template: Template, recipe: Recipe) -> Floats:
+    """One answer as log-probabilities of the labels, NaN where nothing was read."""
+    options = tuple(template.label_map)
+    if recipe.read == "vote" and not answer.refused:
+        raw = read_reply(answer.text or "", options, template.aliases, field_to_read(template))
+        return label_logprobs(template.label_map, recipe.labels, verdict=raw)
+    if recipe.read != "vote" and answer.option_logprobs is not None:
+        logprobs = dict(zip(options, answer.option_logprobs, strict=True))
+        return label_logprobs(template.label_map, recipe.labels, logprobs)
+    return np.full(len(recipe.labels), np.nan)
 
 
 VOTES = "\n\nvotes: "

@@ -128,7 +128,7 @@ def part_table(
 
 def _answer_columns(answers: Sequence[Answer], scoring: str) -> pa.Table:
     """The columns that depend on the answer alone, one row per answer."""
-    names = ["input_tokens", "latency_s", "cost_usd", "error"]
+    names = ["input_tokens", "latency_s", "cost_usd", "error", "certificate"]
     if scoring == "generate":
         columns: dict[str, list[object]] = {"raw_text": [answer.text for answer in answers]}
         names += ["output_tokens", "truncated"]

@@ -37,7 +37,7 @@ from judgesense.statistics.arrays import Codes
 from judgesense.statistics.copies import folded, linked, near_copies
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
-from judgesense_dataset.attacks import Copy, attacked_copies, chosen_attacks
+from judgesense_dataset.attacks import SEARCH, Copy, attacked_copies, chosen_attacks
 from judgesense_dataset.rubric import read_wordings
 from judgesense_dataset.templates import TaskTemplates, load_items, load_templates
 from local_judges.options import REMOTE
@@ -143,6 +143,11 @@ class Plan:
                 f"no item is labelled {' or '.join(absent)}, so the figures do not cover such items"
             )
         attacks = options.attacks
+        if attacks == SEARCH:
+            raise JudgeSenseError(
+                "improve needs the same attacks for every way of asking: run judgesense run "
+                "--attacks search first, then improve with --attacks DIR/attacks.yaml"
+            )
         copies = attacked_copies(entry, items, chosen_attacks(attacks)) if attacks else []
         if copies:
             notes.append(

@@ -89,10 +89,10 @@ Variants = Annotated[
 Attacks = Annotated[
     str | None,
     typer.Option(
-        metavar="quick|all|FILE",
+        metavar="quick|all|search|FILE",
         help=(
-            "Attacks to add to the answer that should lose: quick (three kinds), all, your "
-            "YAML file, or none."
+            "Attacks to add to the answer that should lose: quick (three kinds), all, search (for "
+            "this judge), your YAML file, or none."
         ),
     ),
 ]

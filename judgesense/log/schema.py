@@ -74,6 +74,7 @@ SCHEMA = pa.schema(
         ("system_id", pa.string()),
         ("variant", pa.string()),
         ("variant_class", pa.string()),
+        ("certificate", pa.string()),
     ]
 )
 """Columns of the decision log.
@@ -84,10 +85,11 @@ map; both are UNCLEAR, REFUSED or ERROR if ``status`` is not ``ok``. Log-probabi
 the two best options in nats. For comparative tasks a decision names the option as shown, and
 ``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars. ``variant``
 names what was done to the template, and ``variant_class`` is one of `VARIANT_CLASSES`; null means a
-rewording, which is equivalent.
+rewording, which is equivalent. ``certificate`` says of an ablated judge's verdict whether one added
+sentence can change it (`judgesense.recipes.ablation`); null for other judges.
 """
 
-OPTIONAL = ("variant", "variant_class")
+OPTIONAL = ("variant", "variant_class", "certificate")
 """The columns that logs of earlier versions may lack."""
 
 PARTS = "decisions"

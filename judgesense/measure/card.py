@@ -157,6 +157,7 @@ class Details(TypedDict, total=False):
     worst: str
     n_kinds: int
     effective: list[str]
+    certified: float | None
 
 
 @dataclass(frozen=True)

@@ -260,6 +260,7 @@ class AttackText:
     split: str | None
     n: int
     kept: float
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,11 @@ class TurnedItem:
 
 @dataclass(frozen=True)
 class AttackFigures:
-    """What a kind of attack does to a judge's verdicts (`judgesense.measure.resistant.attacks`)."""
+    """What a kind of attack does to a judge's verdicts (`judgesense.measure.resistant.attacks`).
+
+    ``certified`` is the share of the right verdicts that no single added sentence can change by
+    construction; None for a judge that is not ablated.
+    """
 
     kind: str
     defence: str | None
@@ -300,6 +305,7 @@ class AttackFigures:
     p_adjusted: float | None
     effective: bool | None
     ci_high_corrected: float | None
+    certified: float | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.log.answers import Answers, distinct, join_rows_by_key
 from judgesense.log.schema import ATTACK, REWORDING, VARIANT_CLASSES
@@ -14,12 +16,16 @@ from judgesense.measure.card import Check
 from judgesense.measure.figures import AttackFigures, AttackText, TurnedItem
 from judgesense.measure.texts import PromptTexts
 from judgesense.measure.thresholds import SIGNIFICANT
+from judgesense.recipes.ablation import CERTIFIED
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import share_fields, wilson_cluster
 from judgesense.statistics.rates import higher_than_others
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, percent, plural_s
+
+SEARCHED = "searched"
+"""The name of the kind of attack that was searched for this judge, or how it begins."""
 
 _SHOWN = 3
 """Turned items of a kind that a report shows."""
@@ -52,6 +58,12 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
         f"under the worst of {len(kinds)} kind{plural_s(len(kinds))} of attack ({about}), "
         f"{percent(share)} of its right verdicts stay right {brackets(low, high, percent)}"
     )
+    if worst.certified is not None:
+        text += f"; {percent(worst.certified)} of them are certified against one added sentence"
+    if (
+        search := next((row for _, row in kinds if row.kind.startswith(SEARCHED)), None)
+    ) and search != worst:
+        text += f"; under the sentence searched for this judge, {percent(search.kept)} do"
     check = Check.of(
         share,
         low,
@@ -61,6 +73,7 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
         text=text,
         worst=worst.kind,
         n_kinds=len(kinds),
+        certified=worst.certified,
         effective=[row.kind for _, row in kinds if row.effective],
     )
     if check.state == "fail":
@@ -156,11 +169,14 @@ def _figures(
                 split=fact.get("split"),
                 n=int(of_variant.sum()),
                 kept=float(holds[of_variant].mean()),
+                source=fact.get("source"),
             )
         )
     lost = np.flatnonzero(right & turned)
     lost = lost[np.unique(log.item[attacked[lost]], return_index=True)[1]]
     prompts = log.table["prompt_id"]
+    certificates = log.table["certificate"].take(pa.array(base[right]))
+    ablated = certificates.null_count < len(certificates)
     figures = AttackFigures(
         kind=name,
         defence=defence or None,
@@ -193,6 +209,9 @@ def _figures(
         p_adjusted=None,
         effective=None,
         ci_high_corrected=wilson_cluster(of_right, clusters, level).high if len(of_right) else None,
+        certified=pc.mean(pc.equal(pc.fill_null(certificates, ""), CERTIFIED).cast("int8")).as_py()
+        if ablated
+        else None,
     )
     return figures, higher_than_others(losses, others)
 

@@ -79,8 +79,9 @@ def run(
         variants: other ways to ask the base wording: ``["all"]``, or groups (``rewording``,
             ``format``, ``order``, ``structure``, ``contrast``, ``intervention``), names of variants
             and YAML files; the rewordings alone by default. Runs with variants ask the base twice.
-        attacks: texts that try to win a verdict, added to what should lose: ``quick``, ``all`` or a
-            YAML file; none by default.
+        attacks: texts that try to win a verdict, added to what should lose: ``quick``, ``all``,
+            ``search`` (also for the sentence that moves this judge most) or a YAML file; none by
+            default.
         repeats: how often each prompt is asked, in other batches each time, to measure the noise.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
@@ -278,6 +279,16 @@ def execute(
             if cluster is not None:
                 stack.enter_context(cluster.connected())
             benchmark = data.selected(settings)
+            if data.attacks == "search":
+                if cluster is not None or ranks is not None:
+                    raise JudgeSenseError(
+                        "--attacks search runs in one process; search first, then "
+                        "give the attacks.yaml that it wrote to --attacks"
+                    )
+                from judgesense.pipeline.attack_search import with_search
+
+                benchmark, cost = with_search(benchmark, data, seeded, settings, folder, note)
+                spent += cost
             _describe(run, benchmark, settings)
             run.record["invocation"] = started
             run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size

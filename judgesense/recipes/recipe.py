@@ -93,6 +93,9 @@ class Recipe:
     asked where the one before has a margin below its entry in ``margins`` (None for the last), in a
     ``jury`` all are.
 
+    ``ablated`` n also asks for the text without each run of 1 to n sentences, and the lowest answer
+    decides (`judgesense.recipes.ablation`); 0 asks for the text alone.
+
     >>> recipe = Recipe("both orders", ("r1",), ("AB", "BA"), ("A", "B"))
     >>> logprobs = np.log([[[[0.9, 0.1], [0.8, 0.2]]]])  # A in AB; A as shown, so B, in BA
     >>> verdicts = recipe.verdicts(logprobs)
@@ -112,6 +115,7 @@ class Recipe:
     combine: Combine | None = None
     members: tuple[Recipe, ...] = ()
     margins: tuple[float | None, ...] = ()
+    ablated: int = 0
 
     def __post_init__(self) -> None:
         labels, wordings = set(self.labels), set(self.wordings)
@@ -123,6 +127,13 @@ class Recipe:
             "an expected score needs whole numbers as labels": self.read != "expected score"
             or is_scale(self.labels),
             "a vote has no offsets": self.read != "vote" or not self.offsets,
+            "ablated must be the number of sentences to leave out together": self.ablated >= 0,
+            "votes have no log-odds, so they cannot be ablated; ask in both orders instead": not (
+                self.ablated and self.read == "vote"
+            ),
+            "ablated needs two labels, or the expected score of one wording": not self.ablated
+            or len(self.labels) == 2
+            or (self.read == "expected score" and len(self.wordings) == 1),
             "each wording needs offsets for the rule's labels": not self.offsets
             or wordings <= set(self.offsets),
             f"offsets must be for the labels {', '.join(self.labels)}": all(
@@ -265,6 +276,7 @@ class Recipe:
             "labels": list(self.labels),
             "read": self.read,
             "offsets": {wording: dict(row) for wording, row in self.offsets.items()},
+            **({"ablated": self.ablated} if self.ablated else {}),
         }
 
 

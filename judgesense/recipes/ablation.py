@@ -1,0 +1,159 @@
+"""Ablation: a text without each of its sentences, and a bound that one added sentence cannot pass.
+
+A judge scores a text by the log-odds of the verdict that the text's author wants (on a scale, by
+the expected score). The *ablations* of a text are the texts that lack one of its sentences; its
+*bound* is the lowest of their scores, and decides the verdict in place of the text's own score.
+
+**What it proves.** Let T' be a text T with one sentence added at any place: `sentences` of T' are
+those of T and one more. Without that one, T' is T, so T is among the ablations of T', and
+
+    bound(T') = min over the ablations of T' of score  <=  score(T).
+
+Let T' be T with one sentence rewritten, which is also what becomes of words that join a sentence of
+T instead of standing by themselves. Without that one, T' and T are the same ablation, so
+
+    bound(T') <= max over the ablations of T of score.
+
+Both hold for every judge and text, as long as both sides see T in the same form: the judge is
+always shown one sentence a line. The *ceiling* of T is the higher of score(T) and the scores of its
+ablations; no T' has a bound above it. So these verdicts are *certified*:
+
+- on one text (pass or fail, or a scale), if the ceiling gives the same verdict as the bound;
+- a choice between two, each judged alone, if the loser's ceiling is below the winner's bound.
+
+One sentence that is added to a text or rewritten in it cannot change them in that text's favour.
+With ``longest`` k, runs of up to k sentences are left out, and the same holds for a run of up to k
+sentences in place of another. A sentence inside another one makes three of it: k = 3 covers it.
+
+**What it does not claim.** That a certified verdict is right; that it withstands more sentences;
+that nobody can make a text *lose*. A text of one sentence has no ablation: it is judged as it is,
+and not certified.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from judgesense.recipes.recipe import Recipe, RecipeVerdicts
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.calibration import calibrated, expected_score
+
+CERTIFIED = "certified"
+"""No single added or rewritten sentence changes the verdict in favour of the text that holds it."""
+ONE_SENTENCE = "one sentence"
+"""Not certified: a text has a single sentence, so nothing can be left out."""
+UNCERTIFIED = "may change"
+"""Not certified: one sentence may change the verdict."""
+
+# Scripts written without spaces need none after their full stops.
+_END = re.compile(
+    r"[.!?…]+[)\]}\"'”’»*_`]*[\s\u200b\ufeff]+"
+    r"|[。！？｡؟۔।॥։።။។]+[)\]}\"'”’»」』）】》*_`]*[\s\u200b\ufeff]*"
+)
+_ABBREVIATION = re.compile(
+    r"(?:(?<!\w)(?:\w\.)+\w|\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|cf|approx|no|fig|eq|al|inc|ltd|co"
+    r"|corp|dept|vol|pp|ed|est|ca|bzw|usw|vgl|nr|abb|bspw|evtl|ggf|sog|mme|mlle|sra|srta|ing|art)"
+    r"|^\W*\d{1,3})$",
+    re.IGNORECASE,
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, without the white space around them; a line break ends one.
+
+    Full stops of the Latin, Chinese, Japanese, Arabic, Urdu, Indic, Armenian, Ethiopic, Burmese and
+    Khmer scripts are known. In a script without any (Thai), a line is a sentence.
+
+    >>> sentences('Dr. Li agrees. "Is it so?" Yes!')
+    ['Dr. Li agrees.', '"Is it so?"', 'Yes!']
+    >>> sentences("这是真的。他同意！")
+    ['这是真的。', '他同意！']
+    """
+    found = []
+    for line in text.splitlines():
+        start = 0
+        for end in _END.finditer(line):
+            # An abbreviation is short: a long sentence is not read again at each of its dots.
+            before = line[max(start, end.start() - 12) : end.start()]
+            if line[end.start()] != "." or not _ABBREVIATION.search(before):
+                found.append(line[start : end.end()])
+                start = end.end()
+        found.append(line[start:])
+    return [part for each in found if (part := each.strip(" \t\r\n\v\f\u200b\ufeff\u3000\xa0"))]
+
+
+def ablations(text: str, longest: int = 1) -> list[str]:
+    """The text, one sentence a line, and then the texts that lack one sentence.
+
+    With ``longest`` k, also those that lack a run of 2 to k sentences, but not all. A text of one
+    sentence is alone.
+
+    >>> ablations("A. B. C.")
+    ['A.\\nB.\\nC.', 'B.\\nC.', 'A.\\nC.', 'A.\\nB.']
+    """
+    parts = sentences(text)
+    runs = [
+        parts[:start] + parts[start + length :]
+        for length in range(1, min(longest, len(parts) - 1) + 1)
+        for start in range(len(parts) - length + 1)
+    ]
+    return ["\n".join(each) for each in (parts, *runs)]
+
+
+def bounded(
+    recipe: Recipe, answers: Sequence[Sequence[Floats]], wins: str = ""
+) -> tuple[RecipeVerdicts, str | None]:
+    """The verdict that the bounds give on one item, and whether it is certified.
+
+    Args:
+        recipe: an ablated recipe, whose wordings and orders the answers are to.
+        answers: by wording and order the log-probabilities of the labels as shown, shape
+            (texts, L), for the texts of `ablations`.
+        wins: the label that the text's author wants; "" for a choice between two, where each order
+            shows one option and the first label speaks for it.
+
+    Returns:
+        The verdict, and `CERTIFIED`, `ONE_SENTENCE` or `UNCERTIFIED`; None where nothing was read.
+    """
+    whole = np.stack([np.stack([texts[0] for texts in row]) for row in answers])[None]
+    lowest, highest = whole.copy(), whole.copy()
+    for w, row in enumerate(answers):
+        for o, texts in enumerate(row):
+            # The bound of each wording by itself: the mean of bounds is a bound of the mean.
+            scores = _scores(recipe, recipe.wordings[w], texts, wins)
+            if np.isnan(scores).any():
+                lowest[0, w, o] = np.nan
+            elif len(scores) > 1:
+                lowest[0, w, o] = texts[1 + int(np.argmin(scores[1:]))]
+                highest[0, w, o] = texts[int(np.argmax(scores))]
+    verdict = recipe.verdicts(lowest)
+    code = int(verdict.codes[0])
+    if code < 0:
+        return verdict, None
+    if any(len(texts) == 1 for row in answers for texts in row):
+        return verdict, ONE_SENTENCE
+    if wins and recipe.labels[code] == wins:
+        return verdict, CERTIFIED
+    if not wins:
+        winner = recipe.orders.index(("AB", "BA")[code])
+        highest[:, :, winner] = lowest[:, :, winner]
+    kept = recipe.verdicts(highest).codes[0] == code
+    return verdict, CERTIFIED if kept else UNCERTIFIED
+
+
+def _scores(recipe: Recipe, wording: str, texts: Floats, wins: str) -> Floats:
+    """How much each answer favours the text, shape (texts,)."""
+    labels = recipe.labels
+    if recipe.read == "expected score":
+        if offsets := recipe.offsets_for(wording):
+            texts = calibrated(texts, [offsets[label] for label in labels])
+        scale = np.array(labels, dtype=np.float64)
+        sign = 1.0 if float(wins) == scale.max() else -1.0
+        return sign * expected_score(texts, scale)
+    favoured = labels.index(wins) if wins else 0
+    # Offsets shift all of a wording's answers alike, so the lowest stays the lowest.
+    texts = np.maximum(texts, -700.0)
+    return np.asarray(texts[:, favoured] - texts[:, 1 - favoured], dtype=np.float64)
