@@ -27,7 +27,7 @@ sentences in place of another. A sentence inside another one makes three of it: 
 
 **What it does not claim.** That a certified verdict is right; that it withstands more sentences;
 that nobody can make a text *lose*. A text of one sentence has no ablation: it is judged as it is,
-and not certified.
+and not certified; nor is a text of k sentences.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from judgesense.statistics.calibration import calibrated, expected_score
 
 CERTIFIED = "certified"
 """No single added or rewritten sentence changes the verdict in favour of the text that holds it."""
-ONE_SENTENCE = "one sentence"
-"""Not certified: a text has a single sentence, so nothing can be left out."""
+TOO_SHORT = "too short"
+"""Not certified: a text has one sentence (or no more than the longest run that is left out)."""
 UNCERTIFIED = "may change"
 """Not certified: one sentence may change the verdict."""
 
@@ -116,7 +116,7 @@ def bounded(
             shows one option and the first label speaks for it.
 
     Returns:
-        The verdict, and `CERTIFIED`, `ONE_SENTENCE` or `UNCERTIFIED`; None where nothing was read.
+        The verdict, and `CERTIFIED`, `TOO_SHORT` or `UNCERTIFIED`; None where nothing was read.
     """
     whole = np.stack([np.stack([texts[0] for texts in row]) for row in answers])[None]
     lowest, highest = whole.copy(), whole.copy()
@@ -133,8 +133,10 @@ def bounded(
     code = int(verdict.codes[0])
     if code < 0:
         return verdict, None
-    if any(len(texts) == 1 for row in answers for texts in row):
-        return verdict, ONE_SENTENCE
+    # So many texts has one that a run of any length leaves something of.
+    enough = 1 + recipe.ablated * (recipe.ablated + 3) // 2
+    if any(len(texts) < enough for row in answers for texts in row):
+        return verdict, TOO_SHORT
     if wins and recipe.labels[code] == wins:
         return verdict, CERTIFIED
     if not wins:

@@ -12,7 +12,7 @@ import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.recipes.ablation import (
     CERTIFIED,
-    ONE_SENTENCE,
+    TOO_SHORT,
     UNCERTIFIED,
     ablations,
     bounded,
@@ -96,6 +96,14 @@ class RandomScorer:
         return np.stack([self.logprobs(each) for each in ablations(text, longest)])
 
 
+class StrictScorer(RandomScorer):
+    """The same, but few texts pass, so that many verdicts are certified."""
+
+    def logprobs(self, text: str) -> np.ndarray:
+        odds = super().logprobs(text) - [5.0, 0.0]
+        return odds - np.log(np.exp(odds).sum())
+
+
 class LengthScorer(RandomScorer):
     """No judge either: the longer the text, the better."""
 
@@ -166,13 +174,13 @@ def test_runs_of_three_withstand_a_sentence_at_any_character() -> None:
         plain, _ = _texts(rng)
         at = int(rng.integers(0, len(plain) + 1))
         attacked = f"{plain[:at]}{rng.choice([' ', ''])}{rng.choice(ADDED)} {plain[at:]}"
-        judge = RandomScorer(n)
+        judge = StrictScorer(n)
         before, certificate = bounded(single, [[judge.answers(plain, 3)]], "PASS")
         if certificate == CERTIFIED and before.codes[0] == 1:
             certified += 1
             after, _ = bounded(single, [[judge.answers(attacked, 3)]], "PASS")
             assert after.codes[0] == 1
-    assert certified > 20
+    assert certified > 100
 
 
 def test_each_certificate() -> None:
@@ -190,8 +198,8 @@ def test_each_certificate() -> None:
     # The loser's own score, or that of an ablation, is above the winner's bound.
     assert said(of(3, 2, 1), of(1.5, -1, -2)) == (0, UNCERTIFIED)
     assert said(of(3, 2, 1), of(0.5, 1.5, -2)) == (0, UNCERTIFIED)
-    assert said(of(3), of(0, -1, -2)) == (0, ONE_SENTENCE)
-    assert said(of(3, 2, 1), of(0)) == (0, ONE_SENTENCE)
+    assert said(of(3), of(0, -1, -2)) == (0, TOO_SHORT)
+    assert said(of(3, 2, 1), of(0)) == (0, TOO_SHORT)
     assert said(of(3, 2, np.nan), of(0, -1)) == (-1, None)
 
 

@@ -112,7 +112,7 @@ def test_a_split_that_does_not_matter_is_no_error(run_dir: Path, tmp_path: Path)
     both = Messages(read_improved(stable(run_dir, tmp_path / "b.yaml", "both orders")))
     members = one.members(request)
     assert isinstance(members, Members)
-    assert members.requests[0][0].text == text
+    assert members.requests[0][0][0].text == text
     assert "looks like the layout" in str(both.members(request))
 
 
