@@ -6,12 +6,16 @@ texts of each public set. An interrupted call resumes:
     python benchmarks/ablation.py ask JUDGE TASK N FOLDER [KEY=VALUE ...]
     python benchmarks/ablation.py ask JUDGE natural N FOLDER [KEY=VALUE ...]
 
-TASK is relevance, preference or factuality. Compare the ways of asking:
+TASK is relevance, preference or factuality. Search for the sentence that moves each way of asking
+most, on 8 items, and try it on the others:
+
+    python benchmarks/ablation.py search JUDGE TASK N FOLDER [KEY=VALUE ...]
+
+Compare the ways of asking:
 
     python benchmarks/ablation.py compare FOLDER --csv FILE
 
-An item gets one attack: the kinds whose phrasings are all of held-out sources take turns. With
-``attacks=FILE`` it gets the attacks of that file, such as one that ``--attacks search`` wrote.
+An item gets one attack: the kinds whose phrasings are all of held-out sources take turns.
 """
 
 from __future__ import annotations
@@ -30,16 +34,22 @@ from attack_defences import answers, share
 from common import MIRROR, finish, machine, write_csv
 
 from judgesense.ask.wordings import alone_wordings
+from judgesense.pipeline import Settings, execute
+from judgesense.pipeline.attack_search import with_search
+from judgesense.pipeline.data import DataReference
 from judgesense.recipes.ablation import CERTIFIED, ablations, bounded
 from judgesense.recipes.recipe import Recipe
 from judgesense.tasks import NO_ORDER, Item, Prompt, Template, render
 from judgesense_dataset.attacks import Attack, attacked_items, load_attacks
 from judgesense_dataset.embedded import embedded_items, embedded_templates
+from judgesense_dataset.pairing import build
 from judgesense_dataset.sources import get_source
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.templates import TaskTemplates
 from judgesense_dataset.variant_changes import judged_field
+from local_judges.improved_judge import ImprovedJudge
 from local_judges.protocol import Request
+from local_judges.recipe_judge import RecipeJudge
 from local_judges.registry import load_judge
 from local_judges.runner import ask_all
 
@@ -56,11 +66,9 @@ LONGEST = 1_200
 """Characters of a natural text: with longer ones, a text costs too many prompts."""
 
 
-def kinds_of(path: str | None) -> list[Attack]:
-    """The attacks of a file, or the kinds that are all of held-out sources."""
-    found = load_attacks(path) if path else load_attacks()
-    if path:
-        return list(found.kinds)
+def held_out_kinds() -> list[Attack]:
+    """The kinds whose phrasings are all of held-out sources."""
+    found = load_attacks()
     held = {name for name, source in found.sources.items() if source.held_out}
     return [kind for kind in found.kinds if {text.source for text in kind.texts} <= held]
 
@@ -126,24 +134,23 @@ def natural(n: int) -> Iterator[tuple[tuple[Any, ...], Prompt]]:
                 yield (name, number, at), render(task, template, item, NO_ORDER)
 
 
-def asked(task: str, n: int, path: str | None) -> list[tuple[tuple[Any, ...], Prompt]]:
+def asked(task: str, n: int) -> list[tuple[tuple[Any, ...], Prompt]]:
     """The prompts of a task, or those about natural texts."""
     if task == "natural":
         return list(natural(n))
     items = [item for item in embedded_items() if item.task == task][:n]
-    return list(prompts(embedded_templates()[task], items, kinds_of(path)))
+    return list(prompts(embedded_templates()[task], items, held_out_kinds()))
 
 
 def ask(judge: str, task: str, n: int, folder: Path, options: dict[str, Any]) -> None:
     """Ask what the folder lacks; an interrupted call loses at most 20 answers."""
-    path = options.pop("attacks", None)
-    place = folder / f"{judge}-{task}{'-search' if path else ''}.jsonl"
+    place = folder / f"{judge}-{task}.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{place.stem}.json").write_text(json.dumps({"n": n, "attacks": path}), "utf-8")
+    place.with_suffix(".json").write_text(json.dumps({"n": n}), "utf-8")
     known = answers(place) if place.exists() else {}
     wanted = {
         p.prompt_id: Request(p.prompt_id, p.text, tuple(json.loads(p.label_map)))
-        for _, p in asked(task, n, path)
+        for _, p in asked(task, n)
         if p.prompt_id not in known
     }
     requests, model = list(wanted.values()), load_judge(judge, **options)
@@ -162,10 +169,10 @@ def ask(judge: str, task: str, n: int, folder: Path, options: dict[str, Any]) ->
 def compare(place: Path) -> list[dict[str, Any]]:
     """The figures of one judge and task."""
     stated = json.loads(place.with_suffix(".json").read_text("utf-8"))
-    judge, _, task = place.stem.removesuffix("-search").rpartition("-")
+    judge, _, task = place.stem.rpartition("-")
     known = answers(place)
-    told = {key: known[p.prompt_id] for key, p in asked(task, stated["n"], stated["attacks"])}
-    facts = {"judge": judge, "task": task, "attacks": "searched" if stated["attacks"] else "held"}
+    told = {key: known[p.prompt_id] for key, p in asked(task, stated["n"])}
+    facts = {"judge": judge, "task": task, "attacks": "held-out sources"}
     if task == "natural":
         return marks(told, facts)
     items = [item for item in embedded_items() if item.task == task][: stated["n"]]
@@ -210,6 +217,37 @@ def compare(place: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def search(judge: str, task: str, n: int, folder: Path, options: dict[str, Any]) -> None:
+    """Search for a sentence against each way of asking, and write its figures."""
+    entry, model, rows = embedded_templates()[task], load_judge(judge, **options), []
+    base = entry.templates[0]
+    alone = alone_wordings(entry)[0] if entry.task.comparative else base
+    items = [item for item in embedded_items() if item.task == task][:n]
+    shown = {task: TaskTemplates(entry.task, (base,))}
+    benchmark = build(shown, items, "full", seed=0)
+    parts = lambda: (shown, items)  # noqa: E731
+    data = DataReference({"n": n}, lambda: benchmark, parts, own=True)
+    for way in ("as asked", *(["alone"] if entry.task.comparative else []), "ablated"):
+        asked_as: Any = model
+        if way != "as asked":
+            name, orders = (alone.template_id,), entry.task.orders
+            recipe = Recipe(way, name, orders, entry.task.labels, ablated=int(way == "ablated"))
+            whole = TaskTemplates(entry.task, (base,) if alone is base else (base, alone))
+            asked_as = RecipeJudge(ImprovedJudge(({"name": model.name},), whole, recipe), model)
+        settings = Settings.of("options", None, None, 1, 0, None)
+        out = folder / f"{judge}-{task}-{way.replace(' ', '-')}"
+        out.mkdir(parents=True, exist_ok=True)
+        more, _ = with_search(benchmark, data, [asked_as], settings, out, print)
+        report = execute([asked_as], replace(data, benchmark=more), settings, out / "run", print)
+        facts = {"judge": judge, "task": task, "attacks": "searched", "way": way}
+        names = ("kind", "n_items", "n_right", "accuracy_before", "accuracy", "kept", "certified")
+        for row in report.attacks:
+            figures = {name: row[name] for name in names}
+            ends = {"kept_low": row["ci_low"], "kept_high": row["ci_high"]}
+            rows.append({**facts, **figures, **ends, "sentence": row["texts"][0]["text"]})
+    (folder / f"{judge}-{task}.searched.json").write_text(json.dumps(rows), "utf-8")
+
+
 def of(told: dict[Any, float], key: tuple[Any, ...]) -> np.ndarray:
     """The log-probabilities of the ablations of one text, shape (texts, 2)."""
     odds, at = [], 0
@@ -239,21 +277,26 @@ def main() -> None:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("ask")
-    one.add_argument("judge")
-    one.add_argument("task", choices=(*TASKS, "natural"))
-    one.add_argument("n", type=int)
-    one.add_argument("folder", type=Path)
-    one.add_argument("options", nargs="*")
+    for name in ("ask", "search"):
+        one = commands.add_parser(name)
+        one.add_argument("judge")
+        one.add_argument("task", choices=(*TASKS, *(["natural"] if name == "ask" else [])))
+        one.add_argument("n", type=int)
+        one.add_argument("folder", type=Path)
+        one.add_argument("options", nargs="*")
     two = commands.add_parser("compare")
     two.add_argument("folder", type=Path)
     two.add_argument("--csv", type=Path, required=True)
     args = parser.parse_args()
-    if args.command == "ask":
+    if args.command != "compare":
         options = dict(each.split("=", 1) for each in args.options)
-        ask(args.judge, args.task, args.n, args.folder, options)
+        (ask if args.command == "ask" else search)(
+            args.judge, args.task, args.n, args.folder, options
+        )
         return
     rows = [row for place in sorted(args.folder.glob("*.jsonl")) for row in compare(place)]
+    for place in sorted(args.folder.glob("*.searched.json")):
+        rows += json.loads(place.read_text("utf-8"))
     write_csv(args.csv, rows)
     finish([{**row, "machine": machine("numpy")} for row in rows])
 

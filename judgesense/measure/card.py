@@ -157,7 +157,7 @@ class Details(TypedDict, total=False):
     worst: str
     n_kinds: int
     effective: list[str]
-    certified: float | None
+    certified: float
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from judgesense.log.answers import Answers, distinct, join_rows_by_key
 from judgesense.log.schema import ATTACK, REWORDING, VARIANT_CLASSES
-from judgesense.measure.card import Check
+from judgesense.measure.card import Check, Details
 from judgesense.measure.figures import AttackFigures, AttackText, TurnedItem
 from judgesense.measure.texts import PromptTexts
 from judgesense.measure.thresholds import SIGNIFICANT
@@ -58,12 +58,17 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
         f"under the worst of {len(kinds)} kind{plural_s(len(kinds))} of attack ({about}), "
         f"{percent(share)} of its right verdicts stay right {brackets(low, high, percent)}"
     )
+    details: Details = {
+        "worst": worst.kind,
+        "n_kinds": len(kinds),
+        "effective": [row.kind for _, row in kinds if row.effective],
+    }
     if worst.certified is not None:
-        text += f"; {percent(worst.certified)} of them are certified against one added sentence"
-    if (
-        search := next((row for _, row in kinds if row.kind.startswith(SEARCHED)), None)
-    ) and search != worst:
-        text += f"; under the sentence searched for this judge, {percent(search.kept)} do"
+        details["certified"] = worst.certified
+        text += f", and {percent(worst.certified)} are certified: no single sentence changes them"
+    for kept, row in kinds:
+        if row.kind.startswith(SEARCHED) and row is not worst:
+            text += f". Under the sentence searched for this judge, {percent(kept)} stay right"
     check = Check.of(
         share,
         low,
@@ -71,10 +76,7 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
         threshold=threshold,
         n_items=max(row.n_items for _, row in kinds),
         text=text,
-        worst=worst.kind,
-        n_kinds=len(kinds),
-        certified=worst.certified,
-        effective=[row.kind for _, row in kinds if row.effective],
+        **details,
     )
     if check.state == "fail":
         only = "Rely on it only if the authors of the judged texts have nothing to gain"
