@@ -37,7 +37,7 @@ from judgesense.ask.wordings import alone_wordings
 from judgesense.pipeline import Settings, execute
 from judgesense.pipeline.attack_search import with_search
 from judgesense.pipeline.data import DataReference
-from judgesense.recipes.ablation import CERTIFIED, ablations, bounded
+from judgesense.recipes.ablation import ADDED, CERTIFIED, ablations, bounded
 from judgesense.recipes.recipe import Recipe
 from judgesense.tasks import NO_ORDER, Item, Prompt, Template, render
 from judgesense_dataset.attacks import Attack, attacked_items, load_attacks
@@ -193,7 +193,7 @@ def compare(place: Path) -> list[dict[str, Any]]:
                     wins = "" if entry.task.comparative else "YES"
                     verdict, certificate = bounded(recipe, [cells], wins)
                     margins.append([1.0 if verdict.codes[0] == 0 else -1.0])
-                    certified.append(certificate == CERTIFIED)
+                    certified.append(certificate in (CERTIFIED, ADDED))
                     continue
                 name = {"alone": "alone", "lines": "ablated"}.get(way, "whole")
                 key = (0,) if way == "lines" else ()

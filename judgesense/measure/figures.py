@@ -281,7 +281,7 @@ class TurnedItem:
 class AttackFigures:
     """What a kind of attack does to a judge's verdicts (`judgesense.measure.resistant.attacks`).
 
-    ``certified`` is the share of the right verdicts that no single added sentence can change by
+    ``certified`` is the share of the right verdicts that no added sentence can change by
     construction; None for a judge that is not ablated.
     """
 

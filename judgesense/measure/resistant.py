@@ -16,7 +16,7 @@ from judgesense.measure.card import Check, Details
 from judgesense.measure.figures import AttackFigures, AttackText, TurnedItem
 from judgesense.measure.texts import PromptTexts
 from judgesense.measure.thresholds import SIGNIFICANT
-from judgesense.recipes.ablation import CERTIFIED
+from judgesense.recipes.ablation import ADDED, CERTIFIED
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import share_fields, wilson_cluster
@@ -65,7 +65,7 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
     }
     if worst.certified is not None:
         details["certified"] = worst.certified
-        text += f", and {percent(worst.certified)} are certified: no single sentence changes them"
+        text += f", and {percent(worst.certified)} are certified: no added sentence changes them"
     for kept, row in kinds:
         if row.kind.startswith(SEARCHED) and row is not worst:
             text += f". Under the sentence searched for this judge, {percent(kept)} stay right"
@@ -179,6 +179,7 @@ def _figures(
     prompts = log.table["prompt_id"]
     certificates = log.table["certificate"].take(pa.array(base[right]))
     ablated = certificates.null_count < len(certificates)
+    certified = pc.is_in(certificates, value_set=pa.array([CERTIFIED, ADDED]))
     figures = AttackFigures(
         kind=name,
         defence=defence or None,
@@ -211,9 +212,7 @@ def _figures(
         p_adjusted=None,
         effective=None,
         ci_high_corrected=wilson_cluster(of_right, clusters, level).high if len(of_right) else None,
-        certified=pc.mean(pc.equal(pc.fill_null(certificates, ""), CERTIFIED).cast("int8")).as_py()
-        if ablated
-        else None,
+        certified=pc.mean(certified.cast("int8")).as_py() if ablated else None,
     )
     return figures, higher_than_others(losses, others)
 

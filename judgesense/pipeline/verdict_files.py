@@ -35,7 +35,8 @@ class ItemVerdict:
     much more probable it is than the next label (for votes, the difference of their shares),
     ``score`` the expected score on a scale. ``ask_person`` is true for a margin below the file's
     threshold or no verdict, and None if the file has no threshold. ``wording`` and ``order`` are
-    None where the verdict rests on several.
+    None where the verdict rests on several. ``certificate`` says of an ablated judge whether one
+    sentence can change the verdict (`judgesense.recipes.ablation`).
     """
 
     item_id: str
@@ -54,6 +55,7 @@ class ItemVerdict:
     order: str | None = None
     repeat: int = 0
     gold: str | None = None
+    certificate: str | None = None
 
     @property
     def reason(self) -> str:

@@ -342,6 +342,7 @@ def verdicts_of(log: pa.Table, improved: ImprovedJudge, items: Sequence[Item]) -
             cost_usd=row["cost_usd"],
             error=row["error"],
             refused=row["status"] == "refused",
+            certificate=row["certificate"],
         )
         options = tuple(logprobs or improved.base.label_map)
         item = by_id[row["item_id"]]
@@ -403,4 +404,5 @@ def verdict_in(
         wording=recipe.wordings[0] if alone and len(recipe.wordings) == 1 else None,
         order=recipe.orders[0] if alone and len(recipe.orders) == 1 else None,
         gold=item.gold,
+        certificate=answer.certificate,
     )

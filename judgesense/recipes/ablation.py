@@ -15,19 +15,21 @@ T instead of standing by themselves. Without that one, T' and T are the same abl
     bound(T') <= max over the ablations of T of score.
 
 Both hold for every judge and text, as long as both sides see T in the same form: the judge is
-always shown one sentence a line. The *ceiling* of T is the higher of score(T) and the scores of its
-ablations; no T' has a bound above it. So these verdicts are *certified*:
+always shown one sentence a line. So score(T) is a *ceiling* against an added sentence, and the
+highest of score(T) and the scores of its ablations one against a rewritten sentence too. A verdict
+is certified against what a ceiling is for
 
 - on one text (pass or fail, or a scale), if the ceiling gives the same verdict as the bound;
-- a choice between two, each judged alone, if the loser's ceiling is below the winner's bound.
+- in a choice between two, each judged alone, if the loser's ceiling is below the winner's bound.
 
-One sentence that is added to a text or rewritten in it cannot change them in that text's favour.
-With ``longest`` k, runs of up to k sentences are left out, and the same holds for a run of up to k
+It cannot be changed by one such sentence in favour of the text that holds it. With ``longest`` k,
+runs of up to k sentences are left out, and the same holds for a run of up to k
 sentences in place of another. A sentence inside another one makes three of it: k = 3 covers it.
 
 **What it does not claim.** That a certified verdict is right; that it withstands more sentences;
 that nobody can make a text *lose*. A text of one sentence has no ablation: it is judged as it is,
-and not certified; nor is a text of k sentences.
+so its win is not certified, and it may lose to nothing but an added sentence. The same goes for a
+text of up to k sentences.
 """
 
 from __future__ import annotations
@@ -43,8 +45,10 @@ from judgesense.statistics.calibration import calibrated, expected_score
 
 CERTIFIED = "certified"
 """No single added or rewritten sentence changes the verdict in favour of the text that holds it."""
+ADDED = "certified if added"
+"""No sentence that is added by itself does; one that joins a sentence of the text may."""
 TOO_SHORT = "too short"
-"""Not certified: a text has one sentence (or no more than the longest run that is left out)."""
+"""Not certified: the winner has one sentence (or no more than the longest run left out)."""
 UNCERTIFIED = "may change"
 """Not certified: one sentence may change the verdict."""
 
@@ -116,7 +120,8 @@ def bounded(
             shows one option and the first label speaks for it.
 
     Returns:
-        The verdict, and `CERTIFIED`, `TOO_SHORT` or `UNCERTIFIED`; None where nothing was read.
+        The verdict, and `CERTIFIED`, `ADDED`, `TOO_SHORT` or `UNCERTIFIED`; None where nothing was
+        read.
     """
     whole = np.stack([np.stack([texts[0] for texts in row]) for row in answers])[None]
     lowest, highest = whole.copy(), whole.copy()
@@ -135,15 +140,18 @@ def bounded(
         return verdict, None
     # So many texts has one that a run of any length leaves something of.
     enough = 1 + recipe.ablated * (recipe.ablated + 3) // 2
-    if any(len(texts) < enough for row in answers for texts in row):
+    long = [all(len(row[o]) >= enough for row in answers) for o in range(len(recipe.orders))]
+    winner = 0 if wins else recipe.orders.index(("AB", "BA")[code])
+    is_won = not wins or recipe.labels[code] == wins
+    if is_won and not long[winner]:
         return verdict, TOO_SHORT
-    if wins and recipe.labels[code] == wins:
-        return verdict, CERTIFIED
     if not wins:
-        winner = recipe.orders.index(("AB", "BA")[code])
-        highest[:, :, winner] = lowest[:, :, winner]
-    kept = recipe.verdicts(highest).codes[0] == code
-    return verdict, CERTIFIED if kept else UNCERTIFIED
+        whole[:, :, winner] = highest[:, :, winner] = lowest[:, :, winner]
+    elif is_won:
+        return verdict, CERTIFIED
+    if all(long) and recipe.verdicts(highest).codes[0] == code:
+        return verdict, CERTIFIED
+    return verdict, ADDED if recipe.verdicts(whole).codes[0] == code else UNCERTIFIED
 
 
 def _scores(recipe: Recipe, wording: str, texts: Floats, wins: str) -> Floats:
