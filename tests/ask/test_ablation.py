@@ -202,7 +202,7 @@ def test_each_certificate() -> None:
     assert said(of(3, 2, 1), of(0.5, 1.5, -2)) == (0, ADDED)
     assert said(of(3), of(0, -1, -2)) == (0, TOO_SHORT)
     assert said(of(3, 2, 1), of(0)) == (0, ADDED)
-    assert said(of(3, 2, 1), of(2)) == (0, UNCERTIFIED)
+    assert said(of(3, 2, 1), of(2)) == (1, TOO_SHORT)
     assert said(of(3, 2, np.nan), of(0, -1)) == (-1, None)
 
 
