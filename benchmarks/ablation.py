@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from attack_defences import answers, share
 from common import MIRROR, finish, machine, write_csv
 
-from judgesense.ask.wordings import alone_wordings
+from judgesense.ask.wordings import single_option_wordings
 from judgesense.pipeline import Settings, execute
 from judgesense.pipeline.attack_search import with_search
 from judgesense.pipeline.data import DataReference
@@ -93,7 +93,7 @@ def prompts(
 ) -> Iterator[tuple[tuple[Any, ...], Prompt]]:
     """Every prompt with its attack, item, way and order; of an ablated one also which text."""
     task, base = entry.task, entry.templates[0]
-    alone = alone_wordings(entry)[0] if task.comparative else base
+    alone = single_option_wordings(entry)[0] if task.comparative else base
     for n, item in enumerate(items):
         for attacked in (False, True):
             for order in task.orders:
@@ -221,7 +221,7 @@ def search(judge: str, task: str, n: int, folder: Path, options: dict[str, Any])
     """Search for a sentence against each way of asking, and write its figures."""
     entry, model, rows = embedded_templates()[task], load_judge(judge, **options), []
     base = entry.templates[0]
-    alone = alone_wordings(entry)[0] if entry.task.comparative else base
+    alone = single_option_wordings(entry)[0] if entry.task.comparative else base
     items = [item for item in embedded_items() if item.task == task][:n]
     shown = {task: TaskTemplates(entry.task, (base,))}
     benchmark = build(shown, items, "full", seed=0)

@@ -80,6 +80,7 @@ class Stage:
             raise JudgeSenseError(
                 f"{improved.where} needs {improved.scoring} scoring, but judge {inner.name} "
                 f"offers {', '.join(offered)}"
+                + ("; without ablated, ask it in both orders" if recipe.ablated else "")
                 if changed
                 else f"judge {inner.name} has no {improved.scoring} scoring; use --scoring "
                 f"{offered[0]}"

@@ -127,7 +127,7 @@ class Recipe:
             "an expected score needs whole numbers as labels": self.read != "expected score"
             or is_scale(self.labels),
             "a vote has no offsets": self.read != "vote" or not self.offsets,
-            "ablated must be the number of sentences to leave out together": self.ablated >= 0,
+            "ablated must be a number of sentences, 0 or more": self.ablated >= 0,
             "votes have no log-odds, so they cannot be ablated; ask in both orders instead": not (
                 self.ablated and self.read == "vote"
             ),
