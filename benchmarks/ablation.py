@@ -240,7 +240,7 @@ def search(judge: str, task: str, n: int, folder: Path, options: dict[str, Any])
         more, _ = with_search(benchmark, data, [asked_as], settings, out, print)
         report = execute([asked_as], replace(data, benchmark=more), settings, out / "run", print)
         facts = {"judge": judge, "task": task, "attacks": "searched", "way": way}
-        names = ("kind", "n_items", "n_right", "accuracy_before", "accuracy", "kept", "certified")
+        names = ("kind", "n_items", "n_right", "accuracy_before", "accuracy", "kept")
         for row in report.attacks:
             figures = {name: row[name] for name in names}
             ends = {"kept_low": row["ci_low"], "kept_high": row["ci_high"]}
@@ -266,10 +266,8 @@ def marks(told: dict[Any, float], facts: dict[str, Any]) -> list[dict[str, Any]]
         odds = [of(told, (name, number)) for number in texts]
         won = np.array([each[0, 0] > each[0, 1] for each in odds])
         kept = np.array([(each[1:, 0] > each[1:, 1]).all() for each in odds])
-        figures = share(won & ~kept, None, "marked")
-        rows.append(
-            {**facts, "way": name, "items": len(texts), "won": float(won.mean()), **figures}
-        )
+        figures = {**share(won, None, "won"), **share(won & ~kept, None, "marked")}
+        rows.append({**facts, "way": name, "items": len(texts), **figures})
     return rows
 
 

@@ -90,10 +90,7 @@ Attacks = Annotated[
     str | None,
     typer.Option(
         metavar="quick|all|search|FILE",
-        help=(
-            "Attacks to add to the answer that should lose: quick (three kinds), all, search (for "
-            "this judge), your YAML file, or none."
-        ),
+        help=("Add attacks: quick (three kinds), all, search (for this judge), a file, or none."),
     ),
 ]
 Damage = Annotated[

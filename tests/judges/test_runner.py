@@ -165,7 +165,7 @@ def test_a_damaged_part_is_set_aside_and_judged_again(tmp_path: Path) -> None:
     whole = comparable(read_log(tmp_path))
     first, second = part_files(tmp_path)[:2]
     content = bytearray(first.read_bytes())
-    content[len(content) // 3] ^= 0xFF
+    content[len(content) // 2] ^= 0xFF
     first.write_bytes(content)
     second.write_bytes(second.read_bytes()[:100])
     notes: list[str] = []
