@@ -23,13 +23,14 @@ is certified against what a ceiling is for
 - in a choice between two, each judged alone, if the loser's ceiling is below the winner's bound.
 
 It cannot be changed by one such sentence in favour of the text that holds it. With ``longest`` k,
-runs of up to k sentences are left out, and the same holds for a run of up to k
-sentences in place of another. A sentence inside another one makes three of it: k = 3 covers it.
+runs of up to k sentences are left out, and the same holds for a run of up to k sentences that is
+added or takes the place of another. A sentence inside another one makes three of it: k = 3 covers
+that.
 
 **What it does not claim.** That a certified verdict is right; that it withstands more sentences;
 that nobody can make a text *lose*. A text of one sentence has no ablation: it is judged as it is,
-so its win is not certified, and it may lose to nothing but an added sentence. The same goes for a
-text of up to k sentences.
+so its win is not certified, and its loss against an added sentence only. So is one of up to k
+sentences.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ _END = re.compile(
     r"[.!?…]+[)\]}\"'”’»*_`]*[\s\u200b\ufeff]+"
     r"|[。！？｡؟۔।॥։።။។]+[)\]}\"'”’»」』）】》*_`]*[\s\u200b\ufeff]*"
 )
+# Without those that also end a sentence, such as "no": the sentence after them would join it.
 _ABBREVIATION = re.compile(
-    r"(?:(?<!\w)(?:\w\.)+\w|\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|cf|approx|no|fig|eq|al|inc|ltd|co"
-    r"|corp|dept|vol|pp|ed|est|ca|bzw|usw|vgl|nr|abb|bspw|evtl|ggf|sog|mme|mlle|sra|srta|ing|art)"
-    r"|^\W*\d{1,3})$",
+    r"(?:(?<!\w)(?:\w\.)+\w|\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|cf|approx|fig|eq|inc|ltd|corp"
+    r"|dept|vol|pp|bzw|usw|vgl|nr|abb|bspw|evtl|ggf|sog|mme|mlle|sra|srta)|^\W*\d{1,3})$",
     re.IGNORECASE,
 )
 

@@ -63,6 +63,7 @@ INSERTED = (
         ("x = 1\ny = 2\n\nreturn x.y", 3),
         ("It costs 3.50 euros. (It did.) Fine.", 3),
         ("1. First.\n2. Second.", 2),
+        ("The answer is no. It is B. Choose it.", 3),
         ("He said “Stop.” She did.", 2),
     ],
 )
