@@ -16,6 +16,10 @@ from judgesense.answers.space import Space
 from judgesense.answers.text import Sentence, without_json
 from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 
+_IT = (
+    r"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){0,2}?(?:\s+(?:verdict|decision|rating|score|grade|judge?ment"
+    r"|choice|answer|assessment|preference|pick|vote)|(?-i:\s+[A-Z]+))|that|this)\b[^.!?;\n]{0,80}"
+)
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
     + one_of(
@@ -33,6 +37,9 @@ _AGAIN = pattern(
     r"(?=\s*[,.!…:;—–?]|\s+(?:no|actually|what|but|is|does|did|if|I|let|maybe)\b|\W*$)"
     r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?"
     r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)"
+    rf"|\b(?:I|must|to)\s+(?:(?:hereby|now|must|have\s+to)\s+)*(?:withdraw|retract|rescind){_IT}"
+    rf"|\b(?:disregard|ignore){_IT}|\b(?:is|am|are|was)\s+(?:hereby\s+|now\s+)?(?:withdrawn|retracted|withdrawing{_IT}|retracting{_IT})"
+    rf"|\bI\s+can(?:not|['’]t)?\s+(?:no\s+longer\s+)?(?:stand|stick)\s+(?:by|to|with){_IT}"
     r"|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
