@@ -161,7 +161,7 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
             if supposed and supposed.start() < match.end() and not follows:
                 continue
             if (
-                pattern not in (words.NOT_BUT, words.PREFERRED) and _is_negated(text, match)
+                pattern not in (words.NOT_BUT, words.PREFERRED, words.AND_IS) and _is_negated(text, match)
             ) or _in_both(text, match.start(match.lastindex or 1)):
                 continue
             after = text[match.end() : match.end() + 80]
@@ -201,7 +201,7 @@ def _only_mention(tokenised: Sequence[str], space: Space) -> str | None:
     if not space.pairwise or len(tokens) != 1 or len(text) > SHORT:
         return None
     if "?" in text or any(
-        each.search(text) for each in (words.DENIES, words.SUBJECT, words.ANNOUNCES)
+        each.search(text) for each in (words.DENIES, words.SUBJECT, words.ANNOUNCES, words.REPORTED)
     ):
         return None
     return space.token_option(tokens.pop())

@@ -173,7 +173,7 @@ def _stated(sentence: str, begins_line: bool, space: Space, is_choice: bool) -> 
         return None
     if words <= _WORDS["nouns"] and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
-        is_whole = bool(tied) or (value[-1] in ".!" or not words)
+        is_whole = bool(tied) or (value[-1] in ".!" or not words or head[0] in {"→", "->", "=>"})
         is_item = begins_line and not tied
         return Ending(option, bool(tied), False) if is_whole and not is_item else None
     names = _WORDS["verdict"] | (set() if is_choice and is_candidate else _WORDS["score"])

@@ -91,7 +91,7 @@ _ON_CONDITION = pattern(
 """A sentence that says when a label would be given."""
 
 _WHEN = pattern(r"[\"'”’)\]]*\s+(?:only\s+)?(?:if|when|unless)\b")
-_WHOLE = pattern(r"\b(?:overall|altogether|all|every|total|together|final(?:ly)?)\b")
+_WHOLE = pattern(r"\b(?:overall|altogether|whole|entire|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
 _NAMED_LINE = re.compile(r"^[^\d:：]{1,40}[:：]\s*")
@@ -120,6 +120,11 @@ class _Labels:
         self.item = re.compile(rf"\W*\w+\s*\d{{1,3}}\s*[:.)–-]+\s*{one}\W*$", re.IGNORECASE)
         words = {option.casefold() for option in space.options}
         self.verb = _PASSES if words >= {"pass", "fail"} else None
+        # "This test case is a PASS."; another's grade may be one as well, but of something else.
+        self.case = pattern(
+            r"\b(?:this|it|that)(?:\s+(?!is\b|was\b)\w+){0,2}\s+(?:is|counts\s+as|gets|earns)\s+(?:(?:therefore|thus|so|still|clearly)\s+)?"
+            rf"an?\s+[\"'“‘(\[]*{one}(?=\W*$)"
+        )
         self.so = pattern(rf"\b(?:hence|thus|therefore|, so)[,:]?\s+[\"'“‘(\[]*{one}(?=\W*$)")
 
     def named(self, match: re.Match[str]) -> str | None:
@@ -230,7 +235,9 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
         text = sentence.text
         if QUESTION.search(text):
             continue
-        for match in chain(labels.cue.finditer(text), labels.so.finditer(text)):
+        for match in chain(
+            labels.cue.finditer(text), labels.so.finditer(text), labels.case.finditer(text)
+        ):
             label = labels.named(match)
             if _WHEN.match(text, match.end()):
                 continue  # "An answer is correct if ..."

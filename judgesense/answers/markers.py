@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from judgesense.answers.ranks import NAME_KEYS, RANK_KEYS, read_ranks
-from judgesense.answers.space import Space
+from judgesense.answers.space import NOUN, Space
 from judgesense.answers.text import json_values
 from judgesense.answers.vocabulary import CONCLUDES
 
@@ -44,9 +44,9 @@ _ATTRIBUTE = re.compile(
 )
 _DOUBLE = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _NAMED = re.compile(
-    r"\[\s*(?:final[_ ])?"
-    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output)\s*\]"
-    r"\s*[:=]?\s*[\[(\"'*]*([^\s\[\]()\"'*]{1,30})",
+    r"[\[{]\s*(?:final[_ ])?"
+    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output)\s*[\]}]"
+    rf"\s*[:=]?\s*[\[(\"'*]*((?:{NOUN}\s)?[^\s\[\]()\"'*]{{1,30}})",
     re.IGNORECASE,
 )
 _GRADE = re.compile(

@@ -14,7 +14,7 @@ from judgesense.answers.markers import offers_markers, read_marked
 from judgesense.answers.quotations import own_part, without_quotations
 from judgesense.answers.ranks import calls_as_json
 from judgesense.answers.scores import read_score, stated_scores, with_numbers
-from judgesense.answers.space import Space, space_of
+from judgesense.answers.space import NOUN, Space, space_of
 from judgesense.answers.text import (
     Sentence,
     clean,
@@ -41,6 +41,18 @@ _CANDIDATE = re.compile(
     r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary|number|option|translation)\s*#?([1-9])\b",
     re.IGNORECASE,
 )
+_JUDGED_NUMBER = pattern(
+    rf"(\b{NOUN}\s*#?\d\b[^.;\n]{{0,40}}\b(?:right|correct|wrong|incorrect|says|gives|states|claims|finds|that|because|since|as)"
+    r"\b[^.;\n\d]{0,20}?)\b(?:the\s+)?(?:\w+\s+)?(?:answer|result|sum|total|value)\s+(?:is|equals)\s+\d+"
+)
+"""What a candidate answers, which is no choice: "Response 1 is right: the answer is 2"."""
+
+_LAST_ROW = re.compile(
+    r"((?:^[ \t]*\|[^\n]*\n)*)^[ \t]*\|[\s*]*((?:weighted |grand |final |the )*(?:total|overall|average|mean|score|verdict|winner"
+    r"|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[\s*]*\|(?:[\s*-]*\|)*[\s*]*([^|\n]{1,24}?)[\s*]*(?:\|[\s*-]*)*$(?!\n[ \t]*\|)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CELL_NUMBER = re.compile(r"\|[\s*]*(\d{1,3})[\s*]*(?=\||$)", re.MULTILINE)
 _RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")
 _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
@@ -131,10 +143,20 @@ def read(text: str, space: Space) -> str | None:
             text = text.replace("−", "-")
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
+    text = _LAST_ROW.sub(_row_as_line, text) if "|" in text else text
     text = calls_as_json(without_quotations(text))
     if (rest := after_second_thought(text)) is not None:
         return _read_own(rest.strip(), space) or ""
     return _read_own(text, space)
+
+
+def _row_as_line(table: re.Match[str]) -> str:
+    """A table with its last row as a line: "Overall: 3". A sum of the rows before is no score."""
+    rows, name, value = table.groups()
+    numbers = [int(number) for number in _CELL_NUMBER.findall(rows)]
+    if len(numbers) > 1 and value.isdigit() and sum(numbers) == int(value):
+        return table.group()
+    return f"{rows}\nOverall {name.partition('(')[0].strip()}: {value}"
 
 
 def _read_own(text: str, space: Space) -> str | None:
@@ -147,6 +169,7 @@ def _read_own(text: str, space: Space) -> str | None:
         return ""
     if _RANKING.search(text):
         return None  # A ranking that was cut off names candidates, but chooses none.
+    text = _JUDGED_NUMBER.sub(r"\1", text) if space.numeric else text
     text = without_markup(_without_question(without_json(text), space))
     # An instruction keeps its place, so that what follows it is no first sentence.
     found = [replace(each, text=own_part(each.text, space)) for each in sentences(text)]

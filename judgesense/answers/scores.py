@@ -53,6 +53,7 @@ _GIVE_UNSPACED = re.compile(r"[给打][了出]?\s*(\d{1,6})\s*分")
 _FITS = pattern(
     rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
 )
+_ASPECT = pattern(rf"\b(?:for|on|in)\s+[a-z]+(?:\s[a-z]+)?,\s+an?\s+{_NUMBER}(?=\W*$|[,;.])")
 _OUT_OF = pattern(
     rf"(?<![\d.,/]){_NUMBER}\s*(?:points?\s+|stars?\s+)?(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)"
 )
@@ -67,8 +68,9 @@ _TOP_FIRST = re.compile(
 """A score after the top of its scale: "5点満点中4点"."""
 
 CLAIMED = pattern(
-    r"\b(?:author|writer|candidate|student|essay|article|applicant|user|agent|bot|customer)s?\s+(?:\w+\s+){0,3}?"
-    r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?)\b"
+    r"\b(?:author|writer|candidate|student|essay|article|applicant|user|agent|bot|customer|colleague|rater|annotator|reviewer|grader)s?\s+(?:\w+\s+){0,3}?"
+    r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?|answer(?:s|ed)"
+    r"|said|scored|chose|picked|went|would)\b"
 )
 """A score that the judged text gives itself: "The author gives his own essay a 9"."""
 
@@ -296,7 +298,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _FITS):
+    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _FITS, _ASPECT):
         for match in way.finditer(text):
             start, end = match.span(1)
             clause = _clause(text, start)

@@ -46,7 +46,7 @@ def without_thinking(text: str) -> str:
     >>> without_thinking("<think>A or B?</think>B")
     'B'
     """
-    if _LEAKED_ANALYSIS.match(text):
+    if _LEAKED_ANALYSIS.match(text) or text.startswith("assistantfinal"):
         ends = [end.end() for end in _LEAKED_FINAL.finditer(text)]
         return text[ends[-1] :] if ends else ""
     if not any(sign in text for sign in "<[◁"):

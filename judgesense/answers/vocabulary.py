@@ -152,6 +152,12 @@ MAKES = pattern(
     rf"\s+{_OPEN}{X}(?:['’]s)?(?={BLANK}$|,)|{X}\s+it\s+is(?={BLANK}$)"
     rf"|\b(?:so|hence|thus|therefore)[,:]?\s+{_OPEN}{X}(?={BLANK}$)"
 )
+AND_IS = pattern(
+    rf"{X}{_BEING}\s[^.;{TOKENS}]{{1,80}}?(?:,|\band|\bso)\s+(?:so\s+)?(?:is|was)\s+(?:(?:therefore|thus|hence|so)\s+)?"
+    rf"(?:to\s+be\s+)?(?:the\s+)?{_BETTER}(?!\s+(?:by|in|on|only|when|if|than)\b)"
+    rf"|{X}['’]s\s+(?:(?!never\b|hardly\b|not\b)[\w-]+\s+){{1,3}}?(?:beats|outclasses|outperforms|outshines|trumps|surpasses)\s+(?:it|that|this|{Y})\b"
+)
+"""A choice after what speaks for it: "A is terse but correct, and is therefore preferred"."""
 RANKED_FIRST = pattern(
     rf"\b(?:rate|rank|place|put|value)[sd]?\s+{X}(?:['’]s\s+{NOUN})?\s+(?:higher|above|ahead)\b|"
     rf"\b(?:rank|place|put)(?:s|ed|ing)?\s+{X}\s+(?:in\s+|at\s+)?(?:the\s+)?(?:first|1st|#1|top)\b"
@@ -200,6 +206,7 @@ CHOSEN = (
     BETTER_IS_FROM,
     PREFERRED,
     MAKES,
+    AND_IS,
     RANKED_FIRST,
 )
 """Each finds a candidate that is chosen."""
@@ -262,12 +269,13 @@ PROVIDED = pattern(
 
 _OTHERS = one_of(
     "assistants? | evaluators? | critics? | reviewers? | judges? | they | both | experts?",
-    "users? | others | he | she | evaluations?",
+    "users? | others | he | she | evaluations? | (?:colleague|rater|annotator|grader|reader)s?",
 )
 _SAYS = one_of(
     "thinks? | believes? | argues? | argued | states? | stated | says? | said | claims?",
     "claimed | suggests? | suggested | concludes? | concluded | evaluates? | evaluated",
     "prefers? | preferred | points? out | notes? | asserts? | maintains? | agrees? | feels?",
+    "would (?:\\w+ )?(?:go|pick|choose|prefer|vote|opt|select|take) | went with | picked | voted",
     "considers? | chose | chooses | mentions? | acknowledges? | recognizes? | favou?rs?",
 )
 REPORTED = pattern(
