@@ -28,7 +28,7 @@ _AGAIN = pattern(
         "|count|weigh)\\w*",
         "let me (?:check|look|go|read) (?:\\w+ ){0,4}?(?:again|once more|over) | oops",
         "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
-        "actually, (?:no|wait|hold on) | correction",
+        "(?:actually|or rather),? (?:no|wait|hold on) | correction",
         "i (?:need|have|want) to (?:re-?think|reconsider)",
         "moment mal | warte mal | nein, doch | attendez | attends | um momento | un attimo",
     )

@@ -58,7 +58,7 @@ _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
 _FIRST_WORD = re.compile(r"[,.;:!、。，：]")
 _LAST = 300
-_VERDICT = r"(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
+_VERDICT = r"(?:assessment|verdict|decision|rating|score|grade|mark|number|judge?ment|choice|preference)"
 _ABSTAINS = pattern(
     rf"(?:\b{_VERDICT}\s+(?:\w+\s+){{0,2}}?(?:(?:will|would|has|have|must|needs?)\s+(?:to\s+)?wait|pending|on\s+hold"
     r"|to\s+follow|deferred|postponed|outstanding|(?:remains|is|stays)\s+open)\b"
@@ -66,12 +66,13 @@ _ABSTAINS = pattern(
     rf"|\bno\s+(?:\w+\s+)?{_VERDICT}\s+(?:yet|so\s+far|for\s+now|of\s+my\s+own|(?:for|on)\s+this)\b"
     rf"|\b(?:I|we)\s+(?:have\s+(?:no|not|yet)|haven['’]t|do(?:\s+not|n['’]t)\s+(?:yet\s+)?have)\s+(?:\w+\s+){{0,3}}?{_VERDICT}\b"
     r"|\bnot\s+(?:yet\s+)?in\s+a\s+position\s+to\b|\bso\s+I\s+can(?:not|['’]t)\s+(?:give|offer|reach|make)\s+(?:one|any)\b"
-    r"|\bI(?:\s+am|['’]m)\s+(?:therefore\s+)?abstaining\b|\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
+    r"|\bI(?:\s+am|['’]m)\s+(?:therefore\s+)?abstaining\b|\bI(?:\s+will|['’]ll|\s+would\s+rather)\s+(?:pass|skip|sit)\s+(?:on\s+)?(?:it|this|that)\b"
+    r"|\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
     r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
-    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t))\s+(?:\w+\s+)?make\s+up\s+my\s+mind|\bI['’]m\s+(?:unsure|undecided|torn|not\s+sure)\b"
+    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t))\s+(?:\w+\s+)?make\s+up\s+my\s+mind|\bI['’]m\s+(?:unsure|undecided|torn|not\s+(?:\w+\s+){0,2}?sure)\b"
     r"|\bno\s+(?:grade|rating|verdict|score|decision)\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
-    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|come\s+to|commit\s+to)"
-    r"\s+(?:\w+\s+){1,3}?(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
+    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|put|assign|come\s+to|commit\s+to)"
+    rf"\s+(?:\w+\s+){{1,3}}?{_VERDICT}"
     r"|\b(?:won['’]t|will\s+not)\s+(?:pick|choose)\s+(?:one|either|between)|\bI\s+abstain\b"
     r"|\bje\s+ne\s+(?:tranche|choisis|peux|saurais|me\s+prononce)\s*(?:pas|trancher|choisir)"
     r"|\b(?:lege|kann|m[öo]chte)\s+(?:ich\s+)?mich\s+(?:\w+\s+)?nicht\b|\bich\s+(?:lege|kann)\s+mich\s+nicht\b"

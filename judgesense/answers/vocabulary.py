@@ -50,7 +50,7 @@ _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
     "deserves to win | (?:persuades|convinces) me | wins | won | outperforms | outshines",
-    "outdoes | trumps | has it(?=\\W*$) | surpasses | outclasses | is ahead | beats",
+    "outdoes | trumps | has it(?=\\W*$) | surpasses | outclasses | is (?:\\w+ly )?ahead | beats",
     "edges (?:out|ahead|it) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
