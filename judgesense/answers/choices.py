@@ -156,6 +156,8 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
     for pattern in words.CHOSEN:
         for match in pattern.finditer(text):
             start = match.start()
+            if pattern is words.LABELLED and words.GIVEN.search(text, 0, start):
+                continue
             # "If so, I would choose B": the statement may follow the clause that supposes.
             follows = supposed and supposed.end() <= start and "," in text[supposed.end() : start]
             if supposed and supposed.start() < match.end() and not follows:

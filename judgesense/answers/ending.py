@@ -16,9 +16,9 @@ from judgesense.answers.space import Space
 from judgesense.answers.text import Sentence, without_json
 from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 
+_JUDGEMENT = "(?:verdict|decision|rating|score|grade|judge?ment|choice|answer|assessment|preference|pick|vote)"
 _IT = (
-    r"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){0,2}?(?:\s+(?:verdict|decision|rating|score|grade|judge?ment"
-    r"|choice|answer|assessment|preference|pick|vote)|(?-i:\s+[A-Z]+))|that|this)\b[^.!?;\n]{0,80}"
+    rf"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){{0,2}}?(?:\s+{_JUDGEMENT}|(?-i:\s+[A-Z]+))|that|this)\b[^.!?;\n]{{0,80}}"
 )
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
@@ -40,6 +40,8 @@ _AGAIN = pattern(
     rf"|\b(?:I|must|to)\s+(?:(?:hereby|now|must|have\s+to)\s+)*(?:withdraw|retract|rescind){_IT}"
     rf"|\b(?:disregard|ignore){_IT}|\b(?:is|am|are|was)\s+(?:hereby\s+|now\s+)?(?:withdrawn|retracted|withdrawing{_IT}|retracting{_IT})"
     rf"|\bI\s+can(?:not|['’]t)?\s+(?:no\s+longer\s+)?(?:stand|stick)\s+(?:by|to|with){_IT}"
+    rf"|\bI\s+no\s+longer\s+(?:hold|believe|trust|think|stand\s+by)\b|\b{_JUDGEMENT}[^.!?\n]{{0,25}}\s(?:should|must|is|are)\s*(?:not|n['’]t)"
+    rf"\s+(?:to\s+)?be\s+(?:used|counted|recorded)\b|\bas\s+void\b|\b{_JUDGEMENT}\s*:\s*(?:to\s+be\s+determined|TBD|pending|undecided)\b"
     r"|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""

@@ -13,6 +13,7 @@ from judgesense.answers.statements import Statement, conclusion, is_cut_off
 from judgesense.answers.text import Sentence
 from judgesense.answers.vocabulary import (
     CRITERION,
+    GIVEN,
     IS_WRONG,
     NEGATION,
     QUESTION,
@@ -44,7 +45,7 @@ _NEGATED = pattern(
     r"(?:\b(?:partial(?:ly)?|partly|almost|nearly|half|mostly|largely|not|neither|nor|never|than|without|hardly|cannot|reject(?:ed)?)|n['’]t)(?:\s+"
     + one_of(
         "a | an | the | be | as | really | entirely | fully | quite | at all | option | response",
-        "choose | pick | prefer | call it | say | is | simply",
+        "choose | pick | prefer | call it | say | answer | is | simply",
     )
     + r")*\s+(?:[\w'’]+\s+n?or\s+)?\W*$"
 )
@@ -86,10 +87,13 @@ _PASSES = pattern(
 _ON_CONDITION = pattern(
     r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri"
     r"|\b(?:given|awarded|reserved|earned|granted)\s+(?:when|only|for)\b"
-    r"|\ban?\s+\w+\s+\w+\s+(?:would|should|must|needs)\b|\brequire(?:d|s|ments?)?\s+for\b"
+    r"|\b(?:initial|previous|earlier|expected|default|reference|gold)\s+(?:\w+\s+)?(?:is|was|says|said)\b"
+    r"|\bwas\s+my\s+(?:initial|first|earlier)\b|\blean(?:ed|ing)?\b|\bwould\s+have\b|^\W*to\s+be\b"
+    r"|\ban?\s+\w+(?:\s+\w+)?\s+(?:would|should|must|needs|requires)\b|\brequire(?:d|s|ments?)?\s+for\b"
 )
 """A sentence that says when a label would be given."""
 
+_UNTIL = pattern(r"(?:^\W*(?:in\s+order\s+)?to\s+|\b(?:before|until|unless)\b[^,;.]*)$")
 _WHEN = pattern(r"[\"'”’)\]]*\s+(?:only\s+)?(?:if|when|unless)\b")
 _WHOLE = pattern(r"\b(?:overall|altogether|whole|entire|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
@@ -239,8 +243,10 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
             labels.cue.finditer(text), labels.so.finditer(text), labels.case.finditer(text)
         ):
             label = labels.named(match)
-            if _WHEN.match(text, match.end()):
-                continue  # "An answer is correct if ..."
+            if _WHEN.match(text, match.end()) or _UNTIL.search(text, 0, match.start()):
+                continue  # "An answer is correct if ...", "Before I could say YES"
+            if GIVEN.search(text, 0, match.start()):
+                continue
             if label is None or labels.is_prose(match, text) or labels.has_rival(match, text):
                 continue
             if _is_denied(match, text):

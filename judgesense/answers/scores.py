@@ -71,6 +71,7 @@ CLAIMED = pattern(
     r"\b(?:author|writer|candidate|student|essay|article|applicant|user|agent|bot|customer|colleague|rater|annotator|reviewer|grader)s?\s+(?:\w+\s+){0,3}?"
     r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?|answer(?:s|ed)"
     r"|said|scored|chose|picked|went|would)\b"
+    r"|\b(?:model|assistant|reference|response|output|system)\s+(?:says|said|claims|claimed|answered|wrote|printed|reported)\b"
 )
 """A score that the judged text gives itself: "The author gives his own essay a 9"."""
 

@@ -282,6 +282,10 @@ REPORTED = pattern(
     rf"(?:{Y}|\b{_OTHERS})(?:\s+(?:and\s+{Y}|correctly|incorrectly|also|both|all|rightly|wrongly"
     rf"|that|given\s+by|by|initially|{Y}))*\s+{_SAYS}\b"
 )
+GIVEN = pattern(
+    r"\b(?:reference|gold(?:en)?|expected|ground[\s-]truth|human|annotators?|users?)(?:['’]s?)?\s+$"
+)
+"""Whose verdict it is, if not the judge's: "The reference answer is A"."""
 SAYS_AFTER = pattern(
     rf",?\s*(?:says|claims|states|argues|writes|insists|boasts)\s+(?:(?:the|its)\s+)?(?:\w+\s+)?"
     rf"(?:{NOUN}\b|{Y}|itself)"
