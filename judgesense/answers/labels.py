@@ -95,6 +95,8 @@ _ON_CONDITION = pattern(
 
 _UNTIL = pattern(r"(?:^\W*(?:in\s+order\s+)?to\s+|\b(?:before|until|unless)\b[^,;.]*)$")
 _WHEN = pattern(r"[\"'”’)\]]*\s+(?:only\s+)?(?:if|when|unless)\b")
+_OWN_END = pattern(r"^.*[,;:]\s+(?:which|so|and|but)\b[^,;]*$")
+"""What the judge adds to a claim: "The candidate says Paris, which is correct"."""
 _WHOLE = pattern(r"\b(?:overall|altogether|whole|entire|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
@@ -276,7 +278,7 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 return ""
             if label and (
                 _ON_CONDITION.search(sentence.text)
-                or CLAIMED.search(sentence.text, 0, match.start())
+                or CLAIMED.search(_OWN_END.sub("", sentence.text[: match.start()]))
             ):
                 continue
             if label and labels.has_rival(match, sentence.text):

@@ -98,7 +98,7 @@ _OFFERED = pattern(
 
 _EXAMPLE = pattern(
     r"(?:\b(?:for\s+(?:example|instance)|e\.g\.?|example(?:\s+\w+){0,2}|(?:should|must|has\s+to)\s+(?:look|be|read)\s+(?:something\s+)?like"
-    r"|(?m:^)\W*(?:please\s+)?(?:provide|give|write|output|state|return|format)\b[^.!?\n]{1,60}\blike\s+(?:this|so))"
+    r"|(?m:^)[^\w\n]*(?:please\s+)?(?:provide|give|write|output|state|return|format)\b[^.!?\n]{1,60}\blike\s+(?:this|so))"
     rf"\s*[:,]?\s*)(?:{_SHOWN}|\{{[^{{}}\n]{{1,200}}\}}|(?<=:\s)[a-z ]{{3,20}}:\s*[\w.]{{1,20}})"
 )
 """A verdict that an instruction shows: 'for example: "Rating: [[5]]"'."""

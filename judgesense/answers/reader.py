@@ -48,8 +48,8 @@ _JUDGED_NUMBER = pattern(
 """What a candidate answers, which is no choice: "Response 1 is right: the answer is 2"."""
 
 _LAST_ROW = re.compile(
-    r"((?:^[ \t]*\|[^\n]*\n)*)^[ \t]*\|[\s*]*((?:weighted |grand |final |the )*(?:total|overall|average|mean|score|verdict|winner"
-    r"|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[\s*]*\|(?:[\s*-]*\|)*[\s*]*([^|\n]{1,24}?)[\s*]*(?:\|[\s*-]*)*$(?!\n[ \t]*\|)",
+    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|score|verdict|winner|result|rating|grade"
+    r"|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
     re.IGNORECASE | re.MULTILINE,
 )
 _CELL_NUMBER = re.compile(r"\|[\s*]*(\d{1,3})[\s*]*(?=\||$)", re.MULTILINE)
@@ -59,6 +59,7 @@ _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
 _FIRST_WORD = re.compile(r"[,.;:!、。，：]")
 _LAST = 300
 _VERDICT = r"(?:assessment|verdict|decision|rating|score|grade|mark|number|judge?ment|choice|preference)"
+_CANNOT = r"(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)"
 _ABSTAINS = pattern(
     rf"(?:\b{_VERDICT}\s+(?:\w+\s+){{0,2}}?(?:(?:will|would|has|have|must|needs?)\s+(?:to\s+)?wait|pending|on\s+hold"
     r"|to\s+follow|deferred|postponed|outstanding|(?:remains|is|stays)\s+open)\b"
@@ -68,11 +69,9 @@ _ABSTAINS = pattern(
     r"|\bnot\s+(?:yet\s+)?in\s+a\s+position\s+to\b|\bso\s+I\s+can(?:not|['’]t)\s+(?:give|offer|reach|make)\s+(?:one|any)\b"
     r"|\bI(?:\s+am|['’]m)\s+(?:therefore\s+)?abstaining\b|\bI(?:\s+will|['’]ll|\s+would\s+rather)\s+(?:pass|skip|sit)\s+(?:on\s+)?(?:it|this|that)\b"
     r"|\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
-    r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
-    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t))\s+(?:\w+\s+)?make\s+up\s+my\s+mind|\bI['’]m\s+(?:unsure|undecided|torn|not\s+(?:\w+\s+){0,2}?sure)\b"
-    r"|\bno\s+(?:grade|rating|verdict|score|decision)\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
-    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|put|assign|come\s+to|commit\s+to)"
-    rf"\s+(?:\w+\s+){{1,3}}?{_VERDICT}"
+    rf"\s+open|\b{_CANNOT}\s+(?:\w+\s+)?(?:settle\s+on|make\s+up\s+my\s+mind)|\bI['’]m\s+(?:unsure|undecided|torn|not\s+(?:\w+\s+){{0,2}}?sure)\b"
+    rf"|\bno\s+{_VERDICT}\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
+    rf"|\b{_CANNOT}\s+(?:make|give|reach|offer|put|assign|come\s+to|commit\s+to)\s+(?:\w+\s+){{1,3}}?{_VERDICT}"
     r"|\b(?:won['’]t|will\s+not)\s+(?:pick|choose)\s+(?:one|either|between)|\bI\s+abstain\b"
     r"|\bje\s+ne\s+(?:tranche|choisis|peux|saurais|me\s+prononce)\s*(?:pas|trancher|choisir)"
     r"|\b(?:lege|kann|m[öo]chte)\s+(?:ich\s+)?mich\s+(?:\w+\s+)?nicht\b|\bich\s+(?:lege|kann)\s+mich\s+nicht\b"
@@ -151,13 +150,14 @@ def read(text: str, space: Space) -> str | None:
     return _read_own(text, space)
 
 
-def _row_as_line(table: re.Match[str]) -> str:
-    """A table with its last row as a line: "Overall: 3". A sum of the rows before is no score."""
-    rows, name, value = table.groups()
-    numbers = [int(number) for number in _CELL_NUMBER.findall(rows)]
+def _row_as_line(row: re.Match[str]) -> str:
+    """A table's last row as a line: "Overall: 3". A sum of the rows before is no score."""
+    name, value = row.groups()
+    table = row.string[max(0, row.start() - 1000) : row.start()].rpartition("\n\n")[2]
+    numbers = [int(number) for number in _CELL_NUMBER.findall(table)]
     if len(numbers) > 1 and value.isdigit() and sum(numbers) == int(value):
-        return table.group()
-    return f"{rows}\nOverall {name.partition('(')[0].strip()}: {value}"
+        return row.group()
+    return f"\nOverall {name.partition('(')[0].strip()}: {value}"
 
 
 def _read_own(text: str, space: Space) -> str | None:
