@@ -153,7 +153,7 @@ def without_quotations(text: str) -> str:
     quotation marks that are introduced as somebody else's ("The candidate wrote:") or disowned
     after them.
     """
-    text = _EXAMPLE.sub("", _OFFERED.sub("", _PROMPT.sub("", text)))
+    text = _EXAMPLE.sub("…", _OFFERED.sub("…", _PROMPT.sub("", text)))
     own = _QUOTED_LINE.sub("", text) if ">" in text else text
     own = _BLOCK.sub("", own) if "[BEGIN" in own else own
     if not own.strip():
