@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from judgesense.answers import vocabulary as words
 from judgesense.answers.space import Space
-from judgesense.answers.statements import Statement, conclusion, settled
+from judgesense.answers.statements import WRONG_SOON, Statement, conclusion, settled
 from judgesense.answers.text import Sentence
 
 SHORT = 80
@@ -72,7 +72,7 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
     if not tokenised or (match := words.LEAD.match(tokenised[0])) is None:
         return None
     token, rest = match[1], tokenised[0][match.end() :].lstrip()
-    if words.WRONG_SOON.match(rest):
+    if WRONG_SOON.match(rest):
         return None
     if rest == "" and any(
         alone[1] != token for alone in map(words.ALONE.match, tokenised[1:-1]) if alone
@@ -163,7 +163,8 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
             if supposed and supposed.start() < match.end() and not follows:
                 continue
             if (
-                pattern not in (words.NOT_BUT, words.PREFERRED, words.AND_IS) and _is_negated(text, match)
+                pattern not in (words.NOT_BUT, words.PREFERRED, words.AND_IS)
+                and _is_negated(text, match)
             ) or _in_both(text, match.start(match.lastindex or 1)):
                 continue
             after = text[match.end() : match.end() + 80]

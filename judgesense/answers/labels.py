@@ -9,15 +9,13 @@ from itertools import chain
 
 from judgesense.answers.scores import CLAIMED
 from judgesense.answers.space import Space
-from judgesense.answers.statements import Statement, conclusion, is_cut_off
+from judgesense.answers.statements import IS_WRONG, WRONG_SOON, Statement, conclusion, is_cut_off
 from judgesense.answers.text import Sentence
 from judgesense.answers.vocabulary import (
     CRITERION,
     GIVEN,
-    IS_WRONG,
     NEGATION,
     QUESTION,
-    WRONG_SOON,
     one_of,
     pattern,
 )

@@ -55,11 +55,7 @@ _GRADE = re.compile(
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
-_HASHES = re.compile(r"(?m)^\s*####\s*([^\n]{1,40}?)\s*$")
 _ALONE = re.compile(r"(?m)^\s*\[\s*([^\[\]\n]{1,30}?)\s*\]\s*$")
-_SENTENCE_END = re.compile(r"\n|\.(?=\s)")
-_CONDITION = re.compile(r"\b(?:if|either|one of|such as|format|e\.g\.)\b", re.IGNORECASE)
-
 _CLAUSE_END = re.compile(r"[,;.，、；。]")
 _CLAUSE = 200
 """Characters before a marker that may say what it is."""
@@ -107,7 +103,7 @@ _CONDITION_AFTER = re.compile(
 )
 _ALTERNATIVE = re.compile(r"\s*(?:or|/|\|)\s*[\[\"'(]*([^\s\[\]()\"'*.,;?]{1,20})", re.IGNORECASE)
 
-MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _HASHES, _ALONE)
+MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _ALONE)
 _DEEPEST = 6
 
 
@@ -198,18 +194,12 @@ def _read_markers(text: str, space: Space) -> Marked | None:
 def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marker]:
     """The markers of one kind that hold an option and are not denied."""
     before = offered = 0
-    offers: dict[int, bool] = {}  # A line with many markers is looked at once.
     for match in pattern.finditer(text):
         option = space.value(match[match.lastindex or 1])
         if option is None:
             continue
         line = text.rfind("\n", 0, match.start()) + 1
         line = max(line, text.rfind(". ", line, match.start()) + 1)  # its sentence
-        if line not in offers:
-            offers[line] = offers_markers(_sentence(text, line, match.end()), space)
-        # "[[A]] if A is better, [[B]] if B is better" only repeats the question.
-        if offers[line]:
-            continue
         start = max(before, line)
         clause = text[start : match.start()][-_CLAUSE:]
         if start == before > 0:  # "[[B]] would be shorter, I choose [[A]]": its own clause
@@ -226,20 +216,6 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
             not concludes and bool(_SUPPOSED.search(clause))
         )
         yield _Marker(match.start(), match.end(), option, concludes, is_condition)
-
-
-def _sentence(text: str, start: int, place: int) -> str:
-    end = _SENTENCE_END.search(text, place)
-    return text[start : end.start() if end else len(text)]
-
-
-def offers_markers(line: str, space: Space) -> bool:
-    """Whether a line offers several markers on a condition, as a judge's prompt does."""
-    if "[[" not in line or not _CONDITION.search(line[:400]):
-        return False
-    if _CONCLUDES_ELSEWHERE.search(line):
-        return False
-    return len({v for each in _DOUBLE.findall(line) if (v := space.value(each))}) > 1
 
 
 def _read_json(text: str, space: Space) -> Marked | None:

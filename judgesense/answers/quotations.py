@@ -91,8 +91,9 @@ _PROMPT = re.compile(
 _SHOWN = r"(?:[\"“][^\"”\n]{1,80}[\"”]|`[^`\n]{1,80}`|(?:[a-z]{1,12}:\s)?\[\[[^\]\n]{1,30}\]\])"
 _WHEN = r"(?:\s+(?:if|when|for|to)\b[^\"“\[`\n.]{1,120})"
 _OFFERED = pattern(
-    rf"{_SHOWN}(?:{_WHEN}[,;]?\s*(?:(?:or|and|otherwise)\s+)?{_SHOWN}|,?\s+or\s+{_SHOWN})"
+    rf"{_SHOWN}(?:,\s*{_SHOWN})*(?:{_WHEN}[,;]?\s*(?:(?:or|and|otherwise)\s+)?{_SHOWN}|,?\s+or\s+{_SHOWN})"
     rf"(?:{_WHEN}?[,;]?\s*(?:(?:or|and)\s+)?{_SHOWN})*{_WHEN}?"
+    rf"|\b(?:one\s+of|either)\b[^.\n]{{0,20}}{_SHOWN}(?:,\s*{_SHOWN})+"
 )
 """Verdicts that a prompt offers: "[[A]]" if A is better, "[[B]]" if B is."""
 

@@ -10,7 +10,7 @@ from judgesense.answers.choices import read_choice, stated_choices
 from judgesense.answers.ending import Ending, after_second_thought, stated_at_end
 from judgesense.answers.labels import SHORT as MOST_TO_MENTION
 from judgesense.answers.labels import cued_labels, read_label
-from judgesense.answers.markers import offers_markers, read_marked
+from judgesense.answers.markers import read_marked
 from judgesense.answers.quotations import own_part, without_quotations
 from judgesense.answers.ranks import calls_as_json
 from judgesense.answers.scores import read_score, stated_scores, with_numbers
@@ -58,7 +58,9 @@ _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
 _FIRST_WORD = re.compile(r"[,.;:!、。，：]")
 _LAST = 300
-_VERDICT = r"(?:assessment|verdict|decision|rating|score|grade|mark|number|judge?ment|choice|preference)"
+_VERDICT = (
+    r"(?:assessment|verdict|decision|rating|score|grade|mark|number|judge?ment|choice|preference)"
+)
 _CANNOT = r"(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)"
 _ABSTAINS = pattern(
     rf"(?:\b{_VERDICT}\s+(?:\w+\s+){{0,2}}?(?:(?:will|would|has|have|must|needs?)\s+(?:to\s+)?wait|pending|on\s+hold"
@@ -252,8 +254,8 @@ def _contradicted(verdict: str, rest: str, space: Space) -> bool:
 
 
 def _without_question(text: str, space: Space) -> str:
-    """The text without what repeats the prompt: a list of all options, or of all markers."""
-    lines = [line for line in text.splitlines() if not offers_markers(line, space)]
+    """The text without a list of all options, which repeats the prompt."""
+    lines = text.splitlines()
     places = [space.listed(line) for line in lines]
     most = len(space.options)
     for start, place in enumerate(places):

@@ -50,9 +50,6 @@ _GIVE = pattern(
     rf"(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}"
 )
 _GIVE_UNSPACED = re.compile(r"[给打][了出]?\s*(\d{1,6})\s*分")
-_FITS = pattern(
-    rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
-)
 _ASPECT = pattern(rf"\b(?:for|on|in)\s+[a-z]+(?:\s[a-z]+)?,\s+an?\s+{_NUMBER}(?=\W*$|[,;.])")
 _OUT_OF = pattern(
     rf"(?<![\d.,/]){_NUMBER}\s*(?:points?\s+|stars?\s+)?(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)"
@@ -299,7 +296,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _FITS, _ASPECT):
+    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _ASPECT):
         for match in way.finditer(text):
             start, end = match.span(1)
             clause = _clause(text, start)

@@ -220,14 +220,13 @@ IS_WORSE = pattern(
     rf"|{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:is|was|does|do)n['’]t\s+(?:\w+\s+){{0,3}}?as\s+\w+\s+as"
     rf"|(?:falls?|fell|is)\s+(?:well\s+)?(?:short\s+of|behind|below|inferior\s+to))\s+{X}"
 )
-LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
 LOSES = pattern(
     rf"{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)|trails|lags\s+behind"
     rf"|(?:is|['’]s)\s+no\s+match\s+for|(?:can(?:no|['’])t|cannot|does(?:n['’]t|\s+not))\s+(?:compete|keep\s+up)\s+with)\s+{X}"
 )
 THAN_ANOTHER = pattern(rf"{Y}[^.;:,]{{1,40}}?(?<!not\s){Y}")
 """A candidate beside another, from where it is chosen: "B beats A"."""
-BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
+BY_DENIAL = (IS_WORSE, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
 IS_MORE = pattern(
@@ -403,20 +402,6 @@ SUBJECT = pattern(
     rf"{Y}['’]?s?\s+"
     "(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]"
 )
-IS_WRONG = pattern(
-    r"(?:answer\s+)?(?:(?:is|are|was|seems?|looks?|would\s+be|can\s+be)\s+(?:\w+ly\s+)?)?"
-    r"(?:incorrect|wrong|false|inaccurate|ruled\s+out|eliminated|rejected"
-    r"|not\s+(?:the\s+)?(?:\w+ly\s+)?(?:correct|right|true|accurate|best|answer))\b"
-    r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b"
-)
-"""What follows an option that is denied: "B is incorrect", "A cannot be right"."""
-
-WRONG_SOON = pattern(
-    rf"[\s:.,)\]-]*(?:{IS_WRONG.pattern}|(?:[^\s.,;:]+\s+){{0,4}}?(?:is|are)\s+(?:\w+ly\s+)?"
-    r"(?:incorrect|wrong|false|not\s+(?:correct|right))\b)"
-)
-"""The same after an option that begins a text, also after the option's own words."""
-
 DENIES = pattern(
     r"\b"
     + one_of(
