@@ -16,8 +16,14 @@ from judgesense.answers.space import Space
 from judgesense.answers.text import Sentence, without_json
 from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 
-_JUDGEMENT = "(?:verdict|decision|rating|score|grade|judge?ment|choice|answer|assessment|preference|pick|vote)"
-_IT = rf"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){{0,2}}?(?:\s+{_JUDGEMENT}|(?-i:\s+[A-Z]+))|that|this)\b[^.!?;\n]{{0,80}}"
+_JUDGEMENT = one_of(
+    "verdict | decision | rating | score | grade | judge?ment | choice | answer | assessment",
+    "preference | pick | vote",
+)
+_IT = (
+    rf"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){{0,2}}?(?:\s+{_JUDGEMENT}|(?-i:\s+[A-Z]+))"
+    r"|that|this)\b[^.!?;\n]{0,80}"
+)
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
     + one_of(

@@ -82,7 +82,8 @@ _REACH = 160
 """Characters before a quotation in which it is introduced, and after it in which it is disowned."""
 
 _PROMPT = re.compile(
-    r"\A\W*(?:###\s*(?:instruction|input)s?\b.*\n#+\s*(?:response|answer|output)\s*:?[ \t]*(?:\n|\Z)"
+    r"\A\W*(?:###\s*(?:instruction|input)s?\b.*"
+    r"\n#+\s*(?:response|answer|output)\s*:?[ \t]*(?:\n|\Z)"
     r"|\[INST\].*\[/INST\])",
     re.IGNORECASE | re.DOTALL,
 )

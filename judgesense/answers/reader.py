@@ -48,8 +48,9 @@ _JUDGED_NUMBER = pattern(
 """What a candidate answers, which is no choice: "Response 1 is right: the answer is 2"."""
 
 _LAST_ROW = re.compile(
-    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|score|verdict|winner|result|rating|grade"
-    r"|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
+    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|score|verdict"
+    r"|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*"
+    r"([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
     re.IGNORECASE | re.MULTILINE,
 )
 _CELL_NUMBER = re.compile(r"\|[\s*]*(\d{1,3})[\s*]*(?=\||$)", re.MULTILINE)

@@ -392,23 +392,4 @@ CRITERION = pattern(
     r"[^\W\d_][\w/-]{2,24}(?:\s(?:and\s)?[\w/-]{2,16})?\s*(?::|\s[–—-])\s"
 )
 """What begins a line on one criterion: "Accuracy: B is ahead"."""
-ANNOUNCES = pattern(
-    r"\b(?:need|going|have|ought)\s+to\s+(?:\w+\s+)?(?:evaluate|compare|assess|judge|decide|consider"
-    r"|look|determine|examine|check|weigh)\b"
-)
 MENTION = re.compile(Y)
-# "Response A is terrible" speaks about A; "Definitely Response A" answers.
-SUBJECT = pattern(
-    rf"{Y}['’]?s?\s+"
-    "(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]"
-)
-DENIES = pattern(
-    r"\b"
-    + one_of(
-        "not | never | neither | nor | worse | worst | inferior | weaker | less | fewer | no",
-        "reject(?:ed)? | incorrect | wrong | bad | poor(?:er)? | irrelevant | fails? | lacks?",
-        "unhelpful | harmful | inappropriate | avoid | against | than | but | however | loses?",
-        "was inclined | was tempted | lost | loser | if | unless | whether",
-    )
-    + r"\b|n['’]t\b"
-)
