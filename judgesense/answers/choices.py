@@ -162,8 +162,7 @@ def _statements(text: str, *, many: bool) -> Iterator[tuple[str, bool, bool]]:
         ]
         spans = spans or [
             (match.start(), match[1], True)
-            for pattern in (words.IS_MORE, words.GIVES_MORE)
-            for match in pattern.finditer(text)
+            for match in words.IS_MORE.finditer(text)
             if not (_is_negated(text, match) or _in_both(text, match.start(1)))
             and not words.CONCEDES.search(text, 0, match.start())
         ]

@@ -245,7 +245,7 @@ def _contradicted(verdict: str, rest: str, space: Space) -> bool:
         choices, _ = stated_choices([space.tokenised(each.text) for each in found], space)
         stated = {choice.option for choice in choices if not choice.tie}
     elif space.numeric:
-        stated = {score.option for score, _ in stated_scores(found, space) if score.decisive}
+        stated = {score.option for score in stated_scores(found, space) if score.decisive}
     else:
         stated = {label.option for label in cued_labels(found, space)[0]}
         if space.spelled and found:  # "GRADE: C", and then "has to be graded as incorrect"

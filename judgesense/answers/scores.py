@@ -112,7 +112,6 @@ _FINAL = pattern(
     )
     + r"\b"
 )
-_OVERALL = pattern(r"\b(?:final|overall|total)\b")
 _FULL = pattern(r"^\W*full\s+(?:marks|score|credit|points)\W*$")
 _LINE = pattern(
     rf"^\W*[^\W\d][^\n:=\d]{{0,40}}\d?\s*[:=]\s*[(\[\"]*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(\d+))?\W*$"
@@ -177,12 +176,7 @@ def read_score(sentences: Sequence[Sentence], space: Space, last: str | None = N
     statements = stated_scores(sentences, space)
     if _is_repeated(sentences):
         return ""
-    if lead is None and last is None:
-        overall = [s for s, is_overall in statements if is_overall]
-        after = [s for s, _ in statements if overall and s.decisive and s.place > overall[-1].place]
-        if len(options := {s.option for s in (*overall, *after)}) == 1 and overall:
-            return options.pop()
-    stated = settled([s for s, _ in statements], sentences, 0)
+    stated = settled(statements, sentences, 0)
     return conclusion(lead, last, stated, criteria=True)
 
 
@@ -195,13 +189,10 @@ def _is_repeated(sentences: Sequence[Sentence]) -> bool:
     return len(set(titles)) < len(titles)
 
 
-def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Statement, bool]]:
-    """The scores that the sentences state, and whether each is called the overall one."""
+def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[Statement]:
+    """The scores that the sentences state."""
     return [
-        (
-            Statement(place, option, decisive=bool(_FINAL.search(sentence.text))),
-            bool(_OVERALL.search(sentence.text)),
-        )
+        Statement(place, option, decisive=bool(_FINAL.search(sentence.text)))
         for place, sentence in enumerate(sentences)
         for option in _scores(sentence.text, space)
     ]

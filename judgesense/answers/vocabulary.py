@@ -233,8 +233,6 @@ IS_MORE = pattern(
     rf"{X}{_ASIDE}{_BEING}{_ADVERBS}(?:the\s+)?(?:more|most|closest|closer|better)(?=\s+\w)"
 )
 
-GIVES_MORE = pattern(rf"{X}\s+{_OFFERS}\s+the\s+(?:more|most)\s+\w+\s+{NOUN}")
-
 NEGATION = pattern(
     r"\b"
     + one_of(
