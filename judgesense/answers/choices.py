@@ -179,6 +179,8 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
     for ways in words.CHOSEN:
         for match in ways.finditer(text):
             start = match.start()
+            if ways is words.PICKED and words.OF_OTHERS.search(text[: match.start(1)]):
+                continue
             if ways is words.LABELLED and words.GIVEN.search(text, 0, start):
                 continue
             # "If so, I would choose B": the statement may follow the clause that supposes.
@@ -226,7 +228,8 @@ def _only_mention(tokenised: Sequence[str], space: Space) -> str | None:
     if not space.pairwise or len(tokens) != 1 or len(text) > SHORT:
         return None
     if "?" in text or any(
-        each.search(text) for each in (_DENIES, _SUBJECT, _ANNOUNCES, words.REPORTED)
+        each.search(text)
+        for each in (_DENIES, _SUBJECT, _ANNOUNCES, words.REPORTED, words.OF_OTHERS)
     ):
         return None
     return space.token_option(tokens.pop())

@@ -41,11 +41,11 @@ _AGAIN = pattern(
     r"(?=\s*[,.!…:;—–?]|\s+(?:no|actually|what|but|is|does|did|if|I|let|maybe)\b|\W*$)"
     r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?"
     r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)"
-    rf"|\b(?:I|must|to)\s+(?:(?:hereby|now|must|have\s+to)\s+)*(?:withdraw|retract|rescind){_IT}"
+    rf"|\b(?:I|must|to)\s+(?:(?:hereby|now|must|have\s+to)\s+)*(?:withdraw|retract|rescind|take\s+back){_IT}"
     rf"|\b(?:disregard|ignore){_IT}|\b(?:is|am|are|was)\s+(?:hereby\s+|now\s+)?(?:withdrawn|retracted|withdrawing{_IT}|retracting{_IT})"
     rf"|\bI\s+can(?:not|['’]t)?\s+(?:no\s+longer\s+)?(?:stand|stick)\s+(?:by|to|with){_IT}"
     rf"|\bI\s+no\s+longer\s+(?:hold|believe|trust|think|stand\s+by)\b|\b{_JUDGEMENT}[^.!?\n]{{0,25}}\s(?:should|must|is|are)\s*(?:not|n['’]t)"
-    rf"\s+(?:to\s+)?be\s+(?:used|counted|recorded)\b|\bas\s+void\b|\b{_JUDGEMENT}\s*:\s*(?:to\s+be\s+determined|TBD|pending|undecided)\b"
+    rf"\s+(?:to\s+)?be\s+(?:used|counted|recorded)\b|\b(?:consider|regard|treat)\s[^.!?\n]{{1,40}}\b(?:void|revoked|withdrawn|retracted)\b|\b{_JUDGEMENT}\s*:\s*(?:to\s+be\s+determined|TBD|pending|undecided)\b"
     r"|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
@@ -89,6 +89,10 @@ _CLAUSE = re.compile(
     r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|I|my|also|donc|quindi|dus)\b)"
 )
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
+_PRO_FORM = pattern(
+    r"\b(?:of\s+(?:the|these)\s+two|(?:better|best|right|it\s+the|other)\s+one)\W*$"
+)
+"""Words that are no name of a candidate: "which makes it the better of the two"."""
 _LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
 _MOST_WORDS = 14
@@ -105,7 +109,7 @@ class Ending(NamedTuple):
 def after_second_thought(text: str) -> str | None:
     """What follows the last place where the judge takes back what it said; None without one."""
     # What a JSON string says is thought before the verdict beside it.
-    ends = [match.end() for match in _AGAIN.finditer(text) if match.start() > 0]
+    ends = [match.end() for match in _AGAIN.finditer(text)]
     if not ends or "{" not in text[: ends[-1]]:
         return text[ends[-1] :] if ends else None
     rest = text[ends[-1] :]
@@ -163,6 +167,8 @@ def _stated(sentence: str, begins_line: bool, space: Space, is_choice: bool) -> 
         if option in space.exact and not _PREDICATE.search(value):
             break
     else:
+        return None
+    if is_choice and _PRO_FORM.search(sentence):
         return None
     words = {word.casefold() for part in head for word in _WORD.findall(part)}
     if words - _ALLOWED or value.endswith(":") or any(c.isdigit() for part in head for c in part):

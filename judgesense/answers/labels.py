@@ -245,7 +245,8 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
             label = labels.named(match)
             if _WHEN.match(text, match.end()) or _UNTIL.search(text, 0, match.start()):
                 continue  # "An answer is correct if ...", "Before I could say YES"
-            if GIVEN.search(text, 0, match.start()):
+            before = _OWN_END.sub("", text[: match.start()])
+            if GIVEN.search(before) or CLAIMED.search(before):
                 continue
             if label is None or labels.is_prose(match, text) or labels.has_rival(match, text):
                 continue

@@ -44,8 +44,8 @@ _ATTRIBUTE = re.compile(
 )
 _DOUBLE = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _NAMED = re.compile(
-    r"[\[{]\s*(?:final[_ ])?"
-    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output)\s*[\]}]"
+    r"[\[{【]\s*(?:final[_ ])?"
+    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output|评分|得分|评价|结论|答案|評価)\s*[\]}】]"
     rf"\s*[:=]?\s*[\[(\"'*]*((?:{NOUN}\s)?[^\s\[\]()\"'*]{{1,30}})",
     re.IGNORECASE,
 )

@@ -89,7 +89,7 @@ _PROMPT = re.compile(
 )
 """The prompt as a base model repeats it, up to where its own answer begins."""
 
-_SHOWN = r"(?:[\"“][^\"”\n]{1,80}[\"”]|`[^`\n]{1,80}`|(?:[a-z]{1,12}:\s)?\[\[[^\]\n]{1,30}\]\])"
+_SHOWN = r"(?:[\"“][^\"”\n]{1,80}[\"”]|`[^`\n]{1,80}`|\{[^{}\n]{1,80}\}|(?:[a-z]{1,12}:\s)?\[\[[^\]\n]{1,30}\]\])"
 _WHEN = r"(?:\s+(?:if|when|for|to)\b[^\"“\[`\n.]{1,120})"
 _OFFERED = pattern(
     rf"{_SHOWN}(?:,\s*{_SHOWN})*(?:{_WHEN}[,;]?\s*(?:(?:or|and|otherwise)\s+)?{_SHOWN}|,?\s+or\s+{_SHOWN})"
@@ -99,7 +99,7 @@ _OFFERED = pattern(
 """Verdicts that a prompt offers: "[[A]]" if A is better, "[[B]]" if B is."""
 
 _EXAMPLE = pattern(
-    r"(?:\b(?:for\s+(?:example|instance)|e\.g\.?|example(?:\s+\w+){0,2}|(?:should|must|has\s+to)\s+(?:look|be|read)\s+(?:something\s+)?like"
+    r"(?:\b(?:for\s+(?:example|instance)|e\.g\.?|(?:example|sample)(?:\s+\w+){0,2}|(?:expected|required)\s+(?:output|format|form)\s+is|(?:should|must|has\s+to)\s+(?:look|be|read)\s+(?:something\s+)?like"
     r"|(?m:^)[^\w\n]*(?:please\s+)?(?:provide|give|write|output|state|return|format)\b[^.!?\n]{1,60}\blike\s+(?:this|so))"
     rf"\s*[:,]?\s*)(?:{_SHOWN}|\{{[^{{}}\n]{{1,200}}\}}|(?<=:\s)[a-z ]{{3,20}}:\s*[\w.]{{1,20}})"
 )

@@ -42,13 +42,13 @@ _CANDIDATE = re.compile(
     re.IGNORECASE,
 )
 _JUDGED_NUMBER = pattern(
-    rf"(\b{NOUN}\s*#?\d\b[^.;\n]{{0,40}}\b(?:right|correct|wrong|incorrect|says|gives|states|claims|finds|that|because|since|as)"
-    r"\b[^.;\n\d]{0,20}?)\b(?:the\s+)?(?:\w+\s+)?(?:answer|result|sum|total|value)\s+(?:is|equals)\s+\d+"
+    rf"(\b{NOUN}\s*#?\d(?:['’]s\s+|\b[^.;\n]{{0,40}}\b(?:right|correct|wrong|incorrect|says|gives|states|claims|finds|that|because|since|as)"
+    r"\b[^.;\n\d]{0,20}?))\b(?:the\s+)?(?:\w+\s+)?(?:answer|result|sum|total|value)\s+(?:is|equals)\s+\d+"
 )
 """What a candidate answers, which is no choice: "Response 1 is right: the answer is 2"."""
 
 _LAST_ROW = re.compile(
-    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|score|verdict"
+    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|mark|score|verdict"
     r"|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*"
     r"([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
     re.IGNORECASE | re.MULTILINE,

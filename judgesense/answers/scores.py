@@ -41,7 +41,7 @@ _CUE = pattern(
 _GIVES = one_of(
     "put | give | giving | gave",
     "assign | assigned | assigning | award | awarded | deserves? | earns?",
-    "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
+    "worth | merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
     "choose | chose | select | pick | go with | settle (?:on|for) | i say",
     r"it(?:['’]s| is)(?=\s+an?\s)",
 )
@@ -69,6 +69,7 @@ CLAIMED = pattern(
     r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?|answer(?:s|ed)"
     r"|said|scored|chose|picked|went|would)\b"
     r"|\b(?:model|assistant|reference|response|output|system)\s+(?:says|said|claims|claimed|answered|wrote|printed|reported)\b"
+    r"|\baccording\s+to\s+(?:the\s+)?(?:\w+\s+)?(?:annotator|rater|reviewer|grader|author|user|candidate|model|assistant)\b"
 )
 """A score that the judged text gives itself: "The author gives his own essay a 9"."""
 

@@ -283,6 +283,11 @@ GIVEN = pattern(
     r"\b(?:reference|gold(?:en)?|expected|ground[\s-]truth|human|annotators?|users?)(?:['’]s?)?\s+$"
 )
 """Whose verdict it is, if not the judge's: "The reference answer is A"."""
+OF_OTHERS = pattern(
+    r"(?<![\w'’])(?!(?:I|we|and|also|have|had|is|was|be|been|my|would|finally|therefore|thus|so|then|the)\b|\w+ly\b)"
+    rf"[\w-]+\s+(?:chose|picked|preferred|selected|favou?red|voted|went|opted)\b[^,;.{TOKENS}]{{0,20}}(?={Y}|$)"
+)
+"""A choice that has another subject: "GPT-4 preferred B"."""
 SAYS_AFTER = pattern(
     rf",?\s*(?:says|claims|states|argues|writes|insists|boasts)\s+(?:(?:the|its)\s+)?(?:\w+\s+)?"
     rf"(?:{NOUN}\b|{Y}|itself)"
