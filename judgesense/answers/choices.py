@@ -227,9 +227,7 @@ def _only_mention(tokenised: Sequence[str], space: Space) -> str | None:
     tokens = set(words.MENTION.findall(text))
     if not space.pairwise or len(tokens) != 1 or len(text) > SHORT:
         return None
-    if "?" in text or any(
-        each.search(text)
-        for each in (_DENIES, _SUBJECT, _ANNOUNCES, words.REPORTED, words.OF_OTHERS)
-    ):
+    others = (_DENIES, _SUBJECT, _ANNOUNCES, words.REPORTED, words.OF_OTHERS)
+    if "?" in text or any(each.search(text) for each in others):
         return None
     return space.token_option(tokens.pop())

@@ -86,7 +86,7 @@ _ON_CONDITION = pattern(
     r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri"
     r"|\b(?:given|awarded|reserved|earned|granted)\s+(?:when|only|for)\b"
     r"|\b(?:initial|previous|earlier|expected|default|reference|gold)\s+(?:\w+\s+)?(?:is|was|says|said)\b"
-    r"|\bwas\s+my\s+(?:initial|first|earlier)\b|\blean(?:ed|ing)?\b|\bwould\s+have\b|^\W*to\s+be\b"
+    r"|\bwas\s+my\s+(?:initial|first|earlier)\b|\blean(?:ed|ing)?\b|\bwould\s+have\s+(?:been|\w+ed)\b|^\W*to\s+be\b"
     r"|\ban?\s+\w+(?:\s+\w+)?\s+(?:would|should|must|needs|requires)\b|\brequire(?:d|s|ments?)?\s+for\b"
 )
 """A sentence that says when a label would be given."""

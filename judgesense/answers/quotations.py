@@ -89,7 +89,10 @@ _PROMPT = re.compile(
 )
 """The prompt as a base model repeats it, up to where its own answer begins."""
 
-_SHOWN = r"(?:[\"“][^\"”\n]{1,80}[\"”]|`[^`\n]{1,80}`|\{[^{}\n]{1,80}\}|(?:[a-z]{1,12}:\s)?\[\[[^\]\n]{1,30}\]\])"
+_SHOWN = (
+    r"(?:[\"“][^\"”\n]{1,80}[\"”]|`[^`\n]{1,80}`|\{[^{}\n]{1,80}\}"
+    r"|(?:[a-z]{1,12}:\s)?\[\[[^\]\n]{1,30}\]\])"
+)
 _WHEN = r"(?:\s+(?:if|when|for|to)\b[^\"“\[`\n.]{1,120})"
 _OFFERED = pattern(
     rf"{_SHOWN}(?:,\s*{_SHOWN})*(?:{_WHEN}[,;]?\s*(?:(?:or|and|otherwise)\s+)?{_SHOWN}|,?\s+or\s+{_SHOWN})"

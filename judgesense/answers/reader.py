@@ -48,8 +48,8 @@ _JUDGED_NUMBER = pattern(
 """What a candidate answers, which is no choice: "Response 1 is right: the answer is 2"."""
 
 _LAST_ROW = re.compile(
-    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|mark|score|verdict"
-    r"|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*"
+    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|mark|score"
+    r"|verdict|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*"
     r"([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
     re.IGNORECASE | re.MULTILINE,
 )

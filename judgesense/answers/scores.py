@@ -40,8 +40,8 @@ _CUE = pattern(
 )
 _GIVES = one_of(
     "put | give | giving | gave",
-    "assign | assigned | assigning | award | awarded | deserves? | earns?",
-    "worth | merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
+    "assign | assigned | assigning | award | awarded | deserves? | earns? | worth",
+    "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
     "choose | chose | select | pick | go with | settle (?:on|for) | i say",
     r"it(?:['’]s| is)(?=\s+an?\s)",
 )
