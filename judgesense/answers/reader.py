@@ -49,8 +49,8 @@ _JUDGED_NUMBER = pattern(
 
 _LAST_ROW = re.compile(
     r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|mark|score"
-    r"|verdict|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)[ *]*\|(?:[ *-]*\|)*[ *]*"
-    r"([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
+    r"|verdict|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)"
+    r"[ *]*\|(?:[ *-]*\|)*[ *]*([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
     re.IGNORECASE | re.MULTILINE,
 )
 _CELL_NUMBER = re.compile(r"\|[\s*]*(\d{1,3})[\s*]*(?=\||$)", re.MULTILINE)
@@ -64,9 +64,9 @@ _VERDICT = (
 )
 _CANNOT = r"(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)"
 _ABSTAINS = pattern(
-    rf"(?:\b{_VERDICT}\s+(?:\w+\s+){{0,2}}?(?:(?:will|would|has|have|must|needs?)\s+(?:to\s+)?wait|pending|on\s+hold"
+    rf"(?:(?:(?:overall|final|my)\s+|[.!?\n]\s*(?:the|an?)\s+(?:\w+\s+)?){_VERDICT}\s+(?:\w+\s+){{0,2}}?(?:(?:will|would|has|have|must|needs?)\s+(?:to\s+)?wait|pending|on\s+hold"
     r"|to\s+follow|deferred|postponed|outstanding|(?:remains|is|stays)\s+open)\b"
-    rf"|\b(?:defer|postpon|withhold|reserv|hold\s+(?:off|back)|holding\s+(?:off|back))\w*\s+(?:on\s+)?(?:(?:my|the|an|any|a)\s+)?(?:\w+\s+)?{_VERDICT}"
+    rf"|\b(?:I|we)(?:['’]\w+|\s+\w+){{0,4}}\s(?:defer|postpon|withhold|reserv|hold\s+(?:off|back)|holding\s+(?:off|back))\w*\s+(?:on\s+)?(?:(?:my|the|an|any|a)\s+)?(?:\w+\s+)?{_VERDICT}"
     rf"|\bno\s+(?:\w+\s+)?{_VERDICT}\s+(?:yet|so\s+far|for\s+now|of\s+my\s+own|(?:for|on)\s+this)\b"
     rf"|\b(?:I|we)\s+(?:have\s+(?:no|not|yet)|haven['’]t|do(?:\s+not|n['’]t)\s+(?:yet\s+)?have)\s+(?:\w+\s+){{0,3}}?{_VERDICT}\b"
     r"|\bnot\s+(?:yet\s+)?in\s+a\s+position\s+to\b|\bso\s+I\s+can(?:not|['’]t)\s+(?:give|offer|reach|make)\s+(?:one|any)\b"
