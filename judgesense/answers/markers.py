@@ -61,7 +61,7 @@ _CLAUSE = 200
 """Characters before a marker that may say what it is."""
 
 _SUPPOSED = re.compile(
-    r"\b(?:although|though|while|whereas|aunque|obwohl|bien\s+que|quoique|sebbene|embora|хотя|if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
+    r"\b(?:was\s+(?:about|going|tempted|inclined)\s+to|although|though|while|whereas|aunque|obwohl|bien\s+que|quoique|sebbene|embora|хотя|if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
     r"|would\s+have|i['’]d\s+have|w[äa]re|w[üu]rde|h[äa]tte|ser[íi]a|serait|wenn|falls|sonst|andernfalls|si|s['’]ils?|sinon|cuando|quand|se|als|indien|je[śż]eli|je[śs]li|gdyby|e[ğg]er|jika|n[ếe]u|om|hvis|если)\b"
     r"|यदि|अगर|إذا|إن كان|لو|만약|이라면|라면|もし|場合|なら|如果|若|的话",
     re.IGNORECASE,
@@ -97,7 +97,7 @@ _DENIED_AFTER = re.compile(
 """How a marker is denied: "not [[A]]", "[[A]]가 아니라", "[[A]]ではなく"."""
 
 _CONDITION_AFTER = re.compile(
-    r"[\"'”’)\]*]*\s*(?:(?:would|could|might)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
+    r"[\"'”’)\]*]*\s*(?:(?:would|could|might|too)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
     r"|(?:이|라)?면\b|이라면|只有|如果)",
     re.IGNORECASE,
 )

@@ -43,14 +43,17 @@ _GIVES = one_of(
     "assign | assigned | assigning | award | awarded | deserves? | earns? | worth",
     "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
     "choose | chose | select | pick | go with | settle (?:on|for) | i say",
-    r"it(?:['’]s| is)(?=\s+an?\s)",
+    r"(?:it|this|that)(?:['’]s| is)(?=\s+an?\s)",
 )
 _GIVE = pattern(
     rf"\b{_GIVES}(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:(?:an?|as|with|at|of|the)\s+)?"
     rf"(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}"
 )
 _GIVE_UNSPACED = re.compile(r"[给打][了出]?\s*(\d{1,6})\s*分")
-_ASPECT = pattern(rf"\b(?:for|on|in)\s+[a-z]+(?:\s[a-z]+)?,\s+an?\s+{_NUMBER}(?=\W*$|[,;.])")
+_ASPECT = pattern(
+    r"\b(?:(?:for|on|in)\s+[a-z]+(?:\s[a-z]+)?,|the\s+(?:first|second|third|last|next|other))"
+    rf"\s+an?\s+{_NUMBER}(?=\W*$|[,;.])"
+)
 _OUT_OF = pattern(
     rf"(?<![\d.,/]){_NUMBER}\s*(?:points?\s+|stars?\s+)?(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)"
 )
@@ -129,7 +132,7 @@ _MATTERS = one_of(
     "out | on | for | because | since | as | in | overall | here | and | stars? | points? | due",
     "to | based | rating | score | given | at",
 )
-_COUNTS = pattern(rf"\s+(?!{_MATTERS}\b)[a-z]")
+_COUNTS = pattern(rf"(?:\s+|-)(?!{_MATTERS}\b)[a-z]")
 """What follows a number that counts something: "gives 3 reasons"."""
 
 _REVISES = pattern(
