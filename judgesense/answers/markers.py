@@ -56,7 +56,6 @@ _GRADE = re.compile(
 )
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
 _ALONE = re.compile(r"(?m)^\s*\[\s*([^\[\]\n]{1,30}?)\s*\]\s*$")
-_CLAUSE_END = re.compile(r"[,;.，、；。]")
 _CLAUSE = 200
 """Characters before a marker that may say what it is."""
 
@@ -202,8 +201,6 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
         line = max(line, text.rfind(". ", line, match.start()) + 1)  # its sentence
         start = max(before, line)
         clause = text[start : match.start()][-_CLAUSE:]
-        if start == before > 0:  # "[[B]] would be shorter, I choose [[A]]": its own clause
-            clause = clause[end.start() :] if (end := _CLAUSE_END.search(clause)) else clause
         before = match.end()
         if _DENIED_BEFORE.search(clause) or _DENIED_AFTER.match(text, match.end()):
             continue

@@ -139,10 +139,9 @@ _INSTRUCTS = pattern(
     r"|\b(?:am|are|was|were|been|['’]m)\s+(?:asked|told|instructed|required|supposed|meant)\s+to\b"
     r"|\byou(?:['’]re\s+(?:not\s+)?(?:asked|told|given|required|supposed)\b|\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
     r"|given|required|expected|supposed)))\b"
-    r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"
     r"|\b(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|scale|system"
     r"\s+prompt)\s+(?:says?|asks?|states?|requires?|tells?|wants?|is|are|specif\w+|defines?"
-    r"|reads?)\s+(?:to|that|me|us|whether|which|for|as|:)"
+    r"|reads?)(?::|\s+(?:to|that|me|us|whether|which|for|as|:))"
     r"|\b(?:I|we|one)\s+(?:must|should|need\s+to|have\s+to|(?:am|are)\s+(?:asked|required|supposed"
     rf"|told|instructed)\s+to)\s+{_IMPERATIVE}\b.*\b"
     + one_of("if | when | otherwise | depending | either | or | between | from")
