@@ -131,6 +131,12 @@ def paraphrase_robustness(
     paper_wordings: Annotated[
         bool, typer.Option("--paper-wordings", help="Use the wordings that the paper prints.")
     ] = False,
+    same_prompt: Annotated[
+        bool,
+        typer.Option(
+            "--same-prompt", help="Also repeat the original wording, as a control for rewording."
+        ),
+    ] = False,
     scoring: Annotated[Literal["generate", "options"] | None, typer.Option(help=opt.READ)] = None,
     settings: opt.Settings = None,
     fuser: Annotated[
@@ -169,6 +175,7 @@ def paraphrase_robustness(
         data=opt.pairs(source, "--source"),
         revisions=opt.pairs(pin, "--pin"),
         paper_wordings=paper_wordings,
+        same_prompt=same_prompt,
         tolerance=tolerance,
         mirror=mirror,
         **options,
