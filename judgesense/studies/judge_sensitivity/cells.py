@@ -26,7 +26,9 @@ UNKNOWN = "unknown"
 class PoolRules(Shape, extra="forbid"):
     """What decides which cells are pooled and which means count; each can be set.
 
-    The defaults are v2's. ``vendors`` maps judges to vendors where a table or a log does not say.
+    The defaults are v2's. A task on which even the most accurate judge stays under
+    ``least_accuracy`` does not discriminate between judges: it is pooled, and named. ``vendors``
+    maps judges to vendors where a table or a log does not say.
     """
 
     floor: float = Field(NO_DIFFERENCE, ge=0, lt=1)
@@ -35,6 +37,14 @@ class PoolRules(Shape, extra="forbid"):
     least_repeat: float = Field(0.9, ge=0, le=1)
     fdr: float = Field(0.1, gt=0, lt=1)
     alpha: float = Field(0.05, gt=0, lt=1)
+    least_accuracy: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
+        default_factory=lambda: {
+            "factuality": 0.75,
+            "coherence": 0.40,
+            "relevance": 0.70,
+            "preference": 0.65,
+        }
+    )
     vendors: dict[str, Text] = Field(default_factory=dict)
 
     def excluded(self, cell: Cell) -> str | None:
@@ -71,6 +81,7 @@ class Cell(Shape):
     n_items: int | None = None
     item_loss_fraction: Share = None
     refusal_discordance: Share = None
+    accuracy: Share = None
     place: str = ""
 
     @property
@@ -137,7 +148,14 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
         apart = refused[answers.mapped_a[known]] != refused[answers.mapped_b[known]]
         figures = {
             key: getattr(mapped, key)
-            for key in ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")
+            for key in (
+                "jss",
+                "jss_repeat",
+                "delta_jss",
+                "delta_ci_low",
+                "delta_ci_high",
+                "accuracy",
+            )
         }
         cell = Cell(
             judge=case.judge,

@@ -8,7 +8,7 @@ from typing import Any
 from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.studies.common.figures import Heatmap, Points
 from judgesense.studies.common.study import Figure, Study, Tables
-from judgesense.studies.judge_sensitivity import tables
+from judgesense.studies.judge_sensitivity import flip_tables, tables
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
 from judgesense.text import interval, join, number, percent
@@ -191,11 +191,13 @@ SPEC = Study(
     (
         tables.main_results,
         tables.pairwise_results,
-        tables.polarity_results,
-        tables.flip_results,
+        flip_tables.polarity_results,
+        flip_tables.template_pair_results,
+        flip_tables.flip_results,
         tables.exclusion_results,
         tables.failure_results,
-        tables.orders,
+        flip_tables.orders,
+        flip_tables.across_judges,
         tables.cost_results,
     ),
     FIGURES,
