@@ -260,6 +260,13 @@ def prompt_ranking(
         str | None,
         typer.Option(metavar="N,N", help="How many items a subset has (default: 50,100,200)."),
     ] = None,
+    z: Annotated[
+        str | None,
+        typer.Option(
+            metavar="Z,Z",
+            help="Weight of the standard error in LCB (default: 1); several are compared.",
+        ),
+    ] = None,
     answer_tokens: AnswerTokens = None,
     settings: opt.Settings = None,
     mirror: opt.Mirror = None,
@@ -275,11 +282,17 @@ def prompt_ranking(
     items = opt.names(sizes)
     if items and not all(size.isdigit() for size in items):
         raise JudgeSenseError(f"--sizes must be numbers such as 50,100,200, got {items}")
+    try:
+        weights = tuple(map(float, opt.names(z) or ()))
+    except ValueError:
+        raise JudgeSenseError(f"--z must be numbers such as 0.5,1,2, got {z}") from None
     options = _given(
         tasks=opt.names(tasks),
         limit=limit,
         scorings=SCORINGS if scoring == "both" else scoring and (scoring,),
         sizes=items and tuple(map(int, items)),
+        z=weights[0] if weights else None,
+        more_z=weights[1:],
         max_tokens=answer_tokens,
         seed=seed,
     )

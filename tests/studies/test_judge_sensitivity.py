@@ -108,7 +108,12 @@ def test_findings_name_judges(measured: Result) -> None:
     under = next(text for text in measured.findings if "below 0.8" in text)
     assert "says_yes (0.333" in under
     assert "unreadable" not in under
-    for part in ("unreadable (100%)", "is the same: says_yes", "right (−0.333)"):
+    for part in (
+        "in 0 of 1 cases, two judges",
+        "unreadable (100%)",
+        "is the same: says_yes",
+        "right (−0.333)",
+    ):
         assert any(part in text for text in measured.findings)
 
 
@@ -370,3 +375,4 @@ def test_llmbars_log_gives_a_page(shared: Path, tmp_path: Path) -> None:
     orders = {row["judge"]: row for row in result.table("orders").rows}
     assert orders["Falcon"]["flips_swapped"] > 0.5 > orders["GPT-4"]["flips_swapped"]
     assert any("strategies" in text for text in result.limits)
+    assert any(text.startswith("in 14 of 15 cases, two judges") for text in result.findings)

@@ -39,6 +39,15 @@ def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
             "rewording does"
         )
 
+    if "across_judges" in made:
+        shares = [(row["jss"], row["jss_itself"]) for row in made["across_judges"].rows]
+        both = [(jss, own) for jss, own in shares if jss is not None and own is not None]
+        less = sum(jss < own for jss, own in both)
+        yield (
+            f"in {less} of {len(both)} cases, two judges agree on the same prompts less often than "
+            "the less steady of the two agrees with itself under rewording"
+        )
+
 
 def _values(
     cases: Sequence[JudgedCase], key: str, labels: str = "mapped"

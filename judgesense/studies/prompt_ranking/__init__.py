@@ -24,6 +24,7 @@ from judgesense.studies.prompt_ranking.grid import (
     ask,
     measure,
     prompts_of,
+    provenance,
     read_scores,
 )
 from judgesense.studies.prompt_ranking.spec import SPEC
@@ -75,6 +76,7 @@ def prompt_ranking(
     settings = {
         "responders": sorted({grid.model for grid in grids}),
         "prompts": [f"{len(texts)} of {task}" for task, texts in wordings.items()],
+        "wordings": provenance(),
         "items": [f"{task}: {found.words}" for task, found in drawn.items()],
         "max_tokens": plan.max_tokens,
     }
@@ -107,5 +109,6 @@ def _result(
     settings: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Result:
-    fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": plan.z, "seed": plan.seed}
+    z = [plan.z, *plan.more_z] if plan.more_z else plan.z
+    fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": z, "seed": plan.seed}
     return SPEC.result(measure(grids, plan, texts), {**settings, **fixed})

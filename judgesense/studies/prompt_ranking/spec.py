@@ -103,6 +103,27 @@ def selection(ranking: Ranking) -> Iterator[Record]:
 
 
 @table(
+    "z",
+    "How much the choice depends on z",
+    f"The columns are those of the table before, for each z; expectations over {REDRAWS} sets of "
+    "seeds.",
+    z="z",
+    loso_lcb_mean="LCB",
+    loso_lcb_std="± std",
+    lcb_redrawn="LCB, redrawn",
+    lcb_better="LCB better",
+    lcb_worse="LCB worse",
+)
+def by_z(ranking: Ranking) -> Iterator[Record]:
+    """Choosing by LCB with other weights of the standard error; no rows with a single z."""
+    names = ("loso_lcb_mean", "loso_lcb_std", "lcb_redrawn", "gain", "gain_low", "gain_high")
+    for cell in ranking.cells:
+        for z, figures in cell.by_z.items():
+            shown = {name: figures[name] for name in (*names, "lcb_better", "lcb_worse")}
+            yield {**cell.key, "z": z, **shown}
+
+
+@table(
     "near_ties",
     "Which pairs of prompts flip, by the gap between them",
     "gap: difference of two prompts' means over all items. A pair flips if two seeds order it "
@@ -357,7 +378,7 @@ def limits(ranking: Ranking, _: Tables) -> Iterator[str]:
 SPEC = Study(
     STUDY,
     "Stability of prompt rankings",
-    (stability, consistency, selection, near_ties, few_shot, prompts, paper_figures),
+    (stability, consistency, selection, by_z, near_ties, few_shot, prompts, paper_figures),
     FIGURES,
     (findings,),
     (limits,),
