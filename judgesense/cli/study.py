@@ -15,7 +15,10 @@ from judgesense.text import aligned
 if TYPE_CHECKING:
     from judgesense.reporting.study_result import Result
 
-app = opt.group("Run a paper's study, or your own from a YAML file. Rerun a study to resume it.")
+app = opt.group(
+    "Run a paper's protocol on judges of your own or on a published log, or your own study from a "
+    "YAML file. Rerun a study to resume it."
+)
 
 Responders = Annotated[
     list[str] | None,
@@ -87,7 +90,7 @@ def judge_sensitivity(
     seed: opt.SomeSeed = None,
     format: opt.Format = "text",
 ) -> None:
-    """The tables and figures of the JudgeSense paper, for your judges or an existing log."""
+    """The JudgeSense paper's tables for your judges, or measured from a published log."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as study
 
     options = _given(log=log, dataset=dataset, tasks=opt.names(tasks), limit=limit, seed=seed)
@@ -157,7 +160,7 @@ def paraphrase_robustness(
     seed: opt.SomeSeed = None,
     format: opt.Format = "text",
 ) -> None:
-    """Score texts on 12 attributes under ten paraphrases, and compare the scores with people's."""
+    """Your judges score texts on 12 attributes under ten paraphrases, beside people's scores."""
     from judgesense.studies.paraphrase_robustness import logs
     from judgesense.studies.paraphrase_robustness import paraphrase_robustness as study
 
