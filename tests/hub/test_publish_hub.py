@@ -362,7 +362,7 @@ def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_publish
             "query": f"How high is hill {n}?",
             "passage_a": f"Hill {n} is {37 * n % 91} metres high.",
             "passage_b": f"Hill {n} lies {53 * n % 97} miles from the sea.",
-            "gold": "A",
+            "gold": "AB"[n % 2],
         }
         for n in range(12)
     ]
@@ -392,8 +392,8 @@ def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_publish
     assert (entry.dataset_id, entry.task_id) == ("org/pairs", "relevance")
     assert entry.dataset_revision == record["dataset"]["revision"]
     report = json.loads((tmp_path / "run" / "report.json").read_text("utf-8"))
-    (card,) = (one for one in report["trust"] if one["judge"].startswith("model@"))
-    assert entry.value == round(card["checks"]["right"]["accuracy"], 4)
+    (card,) = report["trust"]
+    assert entry.value == round(card["checks"]["right"]["details"]["accuracy"], 4)
 
 
 def small_model(folder):

@@ -26,7 +26,7 @@ from judgesense.statistics.pooling import (
     pooled,
 )
 from judgesense.studies.common.figures import Points
-from judgesense.studies.common.study import Figure, Record, Study, Tables, table
+from judgesense.studies.common.study import REANALYSIS, Figure, Record, Study, Tables, table
 from judgesense.studies.judge_sensitivity.cells import (
     PUBLISHED,
     UNKNOWN,
@@ -353,5 +353,9 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
         (findings,),
         (limits,),
     )
-    shown = {"sources": list(sources), **rules.model_dump(exclude={"vendors", "least_accuracy"})}
+    shown = {
+        **REANALYSIS,
+        "sources": list(sources),
+        **rules.model_dump(exclude={"vendors", "least_accuracy"}),
+    }
     return study.result(pool, shown)

@@ -20,7 +20,7 @@ from judgesense.reporting.study_result import Record, Result
 from judgesense.statistics.inputs import check_number
 from judgesense.studies.common.figures import Heatmap, Lines
 from judgesense.studies.common.question_sets import check_models
-from judgesense.studies.common.study import Figure, Study, Tables, need_judges
+from judgesense.studies.common.study import PROTOCOL, Figure, Study, Tables, need_judges
 from judgesense.studies.paraphrase_robustness import effects, strategy_tables, tables
 from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import judge_grid, make_plan
@@ -231,6 +231,7 @@ def paraphrase_robustness(
             "generate a small model often writes nothing readable; --scoring options always decides"
         )
     settings = {
+        **PROTOCOL,
         "judges": list(dict.fromkeys(cell.judge for cell in grid.cells)),
         "attributes": f"{len(plan.attributes)} of 12: {', '.join(plan.attributes)}",
         "items": f"{plan.limit} per task, from five bands of the human score; seed {plan.seed}",

@@ -13,6 +13,7 @@ from typing import Any
 
 from judgesense.reporting.study_result import Result
 from judgesense.studies.common.question_sets import check_models, draw
+from judgesense.studies.common.study import PROTOCOL, REANALYSIS
 from judgesense.studies.prompt_ranking.grid import (
     FEW_SHOT,
     ITEMS,
@@ -74,6 +75,7 @@ def prompt_ranking(
         )
     ]
     settings = {
+        **PROTOCOL,
         "responders": sorted({grid.model for grid in grids}),
         "prompts": [f"{len(texts)} of {task}" for task, texts in wordings.items()],
         "wordings": provenance(),
@@ -97,6 +99,7 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
     for grid in grids:
         plan.check_sizes(len(grid.items), f"{path} ({grid.series})")
     settings = {
+        **REANALYSIS,
         "scores": str(path),
         "items": [f"{grid.series}: {len(grid.items)}" for grid in grids],
     }
