@@ -154,7 +154,7 @@ PRODUCTION, MITIGATION = 0.65, 0.46
 
 @table(
     "tiers",
-    "Tiers of automation (the paper's Table 3, and the data behind such a chart as its Figure 4)",
+    "Tiers of automation (the paper's Table 3, and the data for a chart like its Figure 4)",
     f"tier and set-up: the paper's, by verifiability alone. tier here: by the accuracy of one "
     f"judge, 1 from {PRODUCTION}, 2 from {MITIGATION}, else 3 (the accuracies that section 4 "
     "expects of each kind); 3 also where one judge is no better than the constant score. "
