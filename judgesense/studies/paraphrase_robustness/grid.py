@@ -28,10 +28,10 @@ from judgesense.measure.assessment import ReportContents
 from judgesense.pipeline import Settings
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.study import judged
+from judgesense.studies.paraphrase_robustness.scored_sets import SOURCES
 from judgesense.studies.paraphrase_robustness.strategies import Ballot
 from judgesense.studies.paraphrase_robustness.texts import (
     PAPER_FILE,
-    SOURCES,
     attributes_of,
     level,
     sample,

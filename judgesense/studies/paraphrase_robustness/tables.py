@@ -16,13 +16,13 @@ from judgesense.studies.common.study import paper as paper_of
 from judgesense.studies.common.study import published, table
 from judgesense.studies.paraphrase_robustness.grid import Grid
 from judgesense.studies.paraphrase_robustness.measures import grouped, mean, means, stability
+from judgesense.studies.paraphrase_robustness.scored_sets import SOURCES
 from judgesense.studies.paraphrase_robustness.strategies import (
     CONSTANT,
     SINGLE,
     Outcome,
     crossfit_accuracy,
 )
-from judgesense.studies.paraphrase_robustness.texts import SOURCES
 from judgesense.text import number, p_value
 from judgesense_dataset.embedded import VERIFIABILITIES
 
