@@ -33,36 +33,32 @@ _DESCRIPTION = (
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
+_TASK = {
+    "split": SPLIT,
+    "field_spec": {"input": "prompt_a", "target": "expected_a"},
+    "solvers": [
+        {"name": "system_message", "args": {"template": SYSTEM_PROMPT}},
+        {"name": "generate", "args": {"temperature": 0.0, "max_tokens": 20}},
+    ],
+    "scorers": [{"name": "match", "args": {"location": "begin"}}],
+}
+"""How Inspect runs a task: the first paper's protocol, on the first prompt of each pair."""
+
+
 def eval_file(folder: Path, repo_id: str) -> bytes | None:
     """``eval.yaml`` of a dataset folder: its tasks with gold labels; None without any."""
     tasks = []
-    for task in configs(folder):
-        if task in (ALL, REJECTED, PROMPTS):
-            continue
+    for task in configs(folder).keys() - {ALL, REJECTED, PROMPTS}:
         rows = read_config(folder, task)
-        if (
-            "expected_a" in rows.column_names
-            and rows.num_rows
-            and not rows["expected_a"].null_count
-        ):
-            tasks.append(
-                {
-                    "id": task,
-                    "config": task,
-                    "split": SPLIT,
-                    "field_spec": {"input": "prompt_a", "target": "expected_a"},
-                    "solvers": [
-                        {"name": "system_message", "args": {"template": SYSTEM_PROMPT}},
-                        {"name": "generate", "args": {"temperature": 0.0, "max_tokens": 20}},
-                    ],
-                    "scorers": [{"name": "match", "args": {"location": "begin"}}],
-                }
-            )
+        answers = rows["expected_a"] if "expected_a" in rows.column_names else None
+        if answers is not None and rows.num_rows and not answers.null_count:
+            tasks.append(task)
     if not tasks:
         return None
-    name = repo_id.rpartition("/")[2]
-    head = {"name": name, "description": _DESCRIPTION, "evaluation_framework": "inspect-ai"}
-    return _dump({**head, "tasks": tasks})
+    head = {"name": repo_id.rpartition("/")[2], "description": _DESCRIPTION}
+    # A framework of the Hub's list is asked for; other names are refused.
+    head["evaluation_framework"] = "inspect-ai"
+    return _dump({**head, "tasks": [{"id": at, "config": at, **_TASK} for at in sorted(tasks)]})
 
 
 def result_files(report: ReportContents, repo_id: str, name: str) -> dict[str, bytes]:
@@ -125,5 +121,13 @@ def hub_model(judge: str, about: Mapping[str, Any]) -> str | None:
     return hub_id if _HUB_ID.fullmatch(hub_id) else None
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes what occurs twice twice, without anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def _dump(content: Any) -> bytes:
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100).encode()
+    options: Any = {"sort_keys": False, "allow_unicode": True, "width": 100}
+    return str(yaml.dump(content, Dumper=_Dumper, **options)).encode()

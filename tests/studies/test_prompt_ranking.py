@@ -205,12 +205,11 @@ def test_the_choice_is_compared_over_several_z(tmp_path: Path, command_line: Any
     done = command_line(*command, "--z", "1,0,3")
     assert done.returncode == 0, done.stderr
     tables = json.loads((out / "study.json").read_text("utf-8"))["tables"]
-    found = {row["z"]: row for row in tables["z"]["rows"]}
-    (chosen,) = tables["selection"]["rows"]
+    found = {row["z"]: row for row in tables["selection"]["rows"]}
     assert list(found) == [0, 1, 3]
-    assert (found[0]["gain"], found[0]["loso_lcb_mean"]) == (0, chosen["loso_mean_mean"])
-    assert found[1]["gain"] == chosen["gain"] != found[3]["gain"]
-    # The first z is that of the other tables, and what is chosen on four seeds by hand.
+    assert (found[0]["gain"], found[0]["loso_lcb_mean"]) == (0, found[1]["loso_mean_mean"])
+    assert found[1]["gain"] != found[3]["gain"]
+    # What is chosen on four seeds by hand.
     table = np.array([float(row[2]) for row in rows]).reshape(5, 60)
     seeds = seed_scores(table, 20, [(0, number) for number in range(5)])
     held = []
@@ -219,7 +218,6 @@ def test_the_choice_is_compared_over_several_z(tmp_path: Path, command_line: Any
         bound = rest.mean(axis=0) - 3 * rest.std(axis=0, ddof=1) / 2
         held.append(seeds[left_out, bound.argmax()])
     assert found[3]["loso_lcb_mean"] == pytest.approx(np.mean(held))
-    assert "LCB" in tables["z"]["headings"].values()
     refused = command_line(*command, "--z", "one")
     assert "0.5,1,2" in refused.stderr
 

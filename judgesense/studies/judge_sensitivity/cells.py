@@ -22,6 +22,8 @@ PUBLISHED = "v2"
 
 UNKNOWN = "unknown"
 
+LEAST_ACCURACY = {"factuality": 0.75, "coherence": 0.40, "relevance": 0.70, "preference": 0.65}
+
 
 class PoolRules(Shape, extra="forbid"):
     """What decides which cells are pooled and which means count; each can be set.
@@ -37,14 +39,7 @@ class PoolRules(Shape, extra="forbid"):
     least_repeat: float = Field(0.9, ge=0, le=1)
     fdr: float = Field(0.1, gt=0, lt=1)
     alpha: float = Field(0.05, gt=0, lt=1)
-    least_accuracy: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
-        default_factory=lambda: {
-            "factuality": 0.75,
-            "coherence": 0.40,
-            "relevance": 0.70,
-            "preference": 0.65,
-        }
-    )
+    least_accuracy: dict[str, Annotated[float, Field(ge=0, le=1)]] = LEAST_ACCURACY
     vendors: dict[str, Text] = Field(default_factory=dict)
 
     def excluded(self, cell: Cell) -> str | None:
@@ -148,14 +143,7 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
         apart = refused[answers.mapped_a[known]] != refused[answers.mapped_b[known]]
         figures = {
             key: getattr(mapped, key)
-            for key in (
-                "jss",
-                "jss_repeat",
-                "delta_jss",
-                "delta_ci_low",
-                "delta_ci_high",
-                "accuracy",
-            )
+            for key in ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")
         }
         cell = Cell(
             judge=case.judge,
@@ -164,6 +152,7 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
             scoring=case.scoring,
             n_items=mapped.n_clusters,
             place=str(folder),
+            accuracy=mapped.accuracy,
             refusal_discordance=float(np.mean(apart)) if len(apart) else None,
             **figures,
         )

@@ -167,6 +167,7 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
 
 
 WITH, WITHOUT = "with an inverted wording", "without one"
+_DECISIONS = {"jss_raw": "raw", "jss": "mapped"}
 
 
 @table(
@@ -207,27 +208,25 @@ def template_pair_results(study: Sensitivity) -> Iterator[Record]:
                     "n_judges": len(cases),
                     "n_pairs": int(decided.sum()),
                     "flips": float(found[0][decided].mean()),
-                    "jss_raw": _mean_jss(cases, "raw", keep),
-                    "jss": _mean_jss(cases, "mapped", keep),
+                    **{name: _mean_jss(cases, of, keep) for name, of in _DECISIONS.items()},
                 }
-    if shown and study.with_published:
-        pairs = published.published_data()["template_pairs"]
-        inverted = [name for name in pairs if "T4" in name]
-        parts = {name: [name] for name in pairs}
-        parts |= {WITH: inverted, WITHOUT: [name for name in pairs if name not in inverted]}
-        for name, own in parts.items():
-            n, flips = (sum(pairs[each][at] for each in own) for at in (0, 1))
-            yield {
-                "task": "factuality",
-                "measured": FIRST,
-                "scoring": "generate",
-                "wordings": name,
-                "n_judges": 9,
-                "n_pairs": n,
-                "flips": flips / n,
-                "jss_raw": 1 - flips / n / 9,
-                "jss": pairs[name][2] if name in pairs else None,
-            }
+    pairs = published.published_data()["template_pairs"] if shown and study.with_published else {}
+    inverted = [name for name in pairs if "T4" in name]
+    groups = {name: [name] for name in pairs}
+    groups |= {WITH: inverted, WITHOUT: [name for name in pairs if name not in inverted]}
+    for name, own in groups.items() if pairs else ():
+        n, flips = (sum(pairs[each][at] for each in own) for at in (0, 1))
+        yield {
+            "task": "factuality",
+            "measured": FIRST,
+            "scoring": "generate",
+            "wordings": name,
+            "n_judges": 9,
+            "n_pairs": n,
+            "flips": flips / n,
+            "jss_raw": 1 - flips / n / 9,
+            "jss": pairs[name][2] if name in pairs else None,
+        }
 
 
 def _pair_name(one: str, two: str) -> str:

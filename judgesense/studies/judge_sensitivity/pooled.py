@@ -113,15 +113,10 @@ class Pool:
 
     def best_accuracy(self, group: Group) -> float | None:
         """The accuracy of the most accurate judge, of those with enough items to be pooled."""
-        return max(
-            (
-                cell.accuracy
-                for cell in self.groups[group]
-                if cell.accuracy is not None
-                and (cell.n_items is None or cell.n_items >= self.rules.least_items)
-            ),
-            default=None,
-        )
+        least = self.rules.least_items
+        enough = [each for each in self.groups[group] if (each.n_items or least) >= least]
+        known = [each.accuracy for each in enough if each.accuracy is not None]
+        return max(known, default=None)
 
     def discriminates(self, group: Group) -> bool | None:
         """Whether any judge is accurate enough for the task to tell judges apart."""

@@ -49,21 +49,11 @@ def anova(s: StudyMeasurements) -> Iterator[Record]:
             yield {
                 "factor": factor,
                 "over": name,
-                "n": made.n,
-                "f": made.f,
+                **vars(made),
                 "df": "–" if made.df is None else "{}, {}".format(*made.df),
-                "p": made.p,
-                "eta_squared": made.eta_squared,
-                "eta_low": made.eta_low,
-                "eta_high": made.eta_high,
-                "welch_f": made.welch_f,
-                "welch_df": made.welch_df,
-                "welch_p": made.welch_p,
                 "paper_f": paper(f"{key}.F"),
                 "paper_eta_squared": paper(f"{key}.eta2"),
-                "paper_welch_f": paper(f"anova.{factor}.items.welch.F")
-                if name == "items"
-                else None,
+                "paper_welch_f": paper(f"{key.removesuffix('.classic')}.welch.F"),
             }
 
 

@@ -113,26 +113,23 @@ def item_accuracies(rows: Iterable[Record]) -> list[float]:
 OPEN, PROPRIETARY = "open", "proprietary"
 
 _SERVES = {
-    "api.groq.com": OPEN,
-    "api.novita.ai": OPEN,
-    "router.huggingface.co": OPEN,
-    "api.openai.com": PROPRIETARY,
-    "api.anthropic.com": PROPRIETARY,
-    "generativelanguage.googleapis.com": PROPRIETARY,
+    OPEN: ("api.groq.com", "api.novita.ai", "router.huggingface.co"),
+    PROPRIETARY: ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"),
 }
 """What the endpoints of known judges serve; the maker of both kinds (Mistral) is not here."""
 
 
 def weights_of(run: Run) -> dict[str, str]:
     """Whether a run's judges have open weights, by short name; judges not known are left out."""
+    kinds = {host: kind for kind, hosts in _SERVES.items() for host in hosts}
+    kinds |= {"transformers": OPEN, "vllm": OPEN}
     described = {one["name"]: one.get("describe") or {} for one in run.record.get("judges", [])}
     found = {}
     for name, short in short_names(described).items():
         about = described[name]
-        host = urlsplit(str(about.get("endpoint"))).hostname
-        kind = OPEN if about.get("engine") in ("transformers", "vllm") else _SERVES.get(host or "")
-        if kind:
-            found[short] = kind
+        at = urlsplit(str(about.get("endpoint"))).hostname or str(about.get("engine"))
+        if at in kinds:
+            found[short] = kinds[at]
     return found
 
 

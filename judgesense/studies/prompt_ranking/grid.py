@@ -291,7 +291,7 @@ class RankedPrompts:
     """The scores of one model on one task, subsampled at one size.
 
     ``scores`` (seeds, prompts) are the means on the study's subsets; ``by_z`` are the figures of
-    choosing by LCB with each z, if there are several.
+    choosing by LCB with each z.
     """
 
     grid: PromptScores
@@ -357,7 +357,6 @@ def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str
     """
     k = min(plan.k, min(len(grid.prompts) for grid in grids))
     seeds = [(plan.seed, number) for number in range(plan.seeds)]
-    several = sorted({plan.z, *plan.more_z}) if plan.more_z else []
     cells = []
     for grid in grids:
         for size in sorted(plan.sizes):
@@ -373,7 +372,7 @@ def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str
                     pair_flips(grid.scores, redrawn),
                     {
                         z: vars(ranking_stability(scores, k=k, z=z)) | selection_gain(redrawn, z)
-                        for z in several
+                        for z in sorted({plan.z, *plan.more_z})
                     },
                 )
             )

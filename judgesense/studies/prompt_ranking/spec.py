@@ -81,11 +81,12 @@ def consistency(ranking: Ranking) -> Iterator[Record]:
     "selection",
     "Choosing by the mean or by LCB, scored on the seed left out (the layout of Table 3)",
     lambda ranking: (
-        f"LCB: lower confidence bound with z = {ranking.z:g}. The first two means use the study's "
+        f"LCB: lower confidence bound, by z. The first two means use the study's "
         f"seeds; the redrawn ones are expectations over {REDRAWS} sets of as many seeds from the "
         "same scores. The middle 95% of the sets' gains lie from gain low to gain high; the last "
         "three columns are shares of the sets."
     ),
+    z="z",
     loso_mean_mean="mean",
     loso_mean_std="± std",
     loso_lcb_mean="LCB",
@@ -96,31 +97,13 @@ def consistency(ranking: Ranking) -> Iterator[Record]:
     lcb_worse="LCB worse",
 )
 def selection(ranking: Ranking) -> Iterator[Record]:
-    """The prompt chosen by the mean against the one chosen by LCB."""
+    """The prompt chosen by the mean against the one chosen by LCB, with each z."""
     loso = [f"loso_{name}_{kind}" for name in ("mean", "lcb") for kind in ("mean", "std")]
     gains = ("gain", "gain_low", "gain_high", "lcb_better", "equal", "lcb_worse")
-    return _figures(ranking, *loso, "mean_redrawn", "lcb_redrawn", *gains)
-
-
-@table(
-    "z",
-    "How much the choice depends on z",
-    f"The columns are those of the table before, for each z; expectations over {REDRAWS} sets of "
-    "seeds.",
-    z="z",
-    loso_lcb_mean="LCB",
-    loso_lcb_std="± std",
-    lcb_redrawn="LCB, redrawn",
-    lcb_better="LCB better",
-    lcb_worse="LCB worse",
-)
-def by_z(ranking: Ranking) -> Iterator[Record]:
-    """Choosing by LCB with other weights of the standard error; no rows with a single z."""
-    names = ("loso_lcb_mean", "loso_lcb_std", "lcb_redrawn", "gain", "gain_low", "gain_high")
     for cell in ranking.cells:
         for z, figures in cell.by_z.items():
-            shown = {name: figures[name] for name in (*names, "lcb_better", "lcb_worse")}
-            yield {**cell.key, "z": z, **shown}
+            names = (*loso, "mean_redrawn", "lcb_redrawn", *gains)
+            yield {**cell.key, "z": z, **{name: figures[name] for name in names}}
 
 
 @table(
@@ -378,7 +361,7 @@ def limits(ranking: Ranking, _: Tables) -> Iterator[str]:
 SPEC = Study(
     STUDY,
     "Stability of prompt rankings",
-    (stability, consistency, selection, by_z, near_ties, few_shot, prompts, paper_figures),
+    (stability, consistency, selection, near_ties, few_shot, prompts, paper_figures),
     FIGURES,
     (findings,),
     (limits,),
