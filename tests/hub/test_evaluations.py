@@ -80,13 +80,8 @@ def test_a_task_without_gold_labels_is_not_declared(folder: Path) -> None:
 
 
 def test_results_are_of_models_of_the_hub_on_datasets_of_the_hub(tmp_path: Path) -> None:
-    judgesense.run(
-        make_judge("wavering-1.5b"),
-        tasks=["factuality", "relevance"],
-        limit=12,
-        out=tmp_path,
-        note=len,
-    )
+    tasks = ["factuality", "relevance"]
+    judgesense.run(make_judge("wavering-1.5b"), tasks=tasks, limit=12, out=tmp_path, note=len)
     report = load_report(tmp_path)
 
     def of(data: dict[str, str], origin: str) -> dict[str, bytes]:
