@@ -112,6 +112,7 @@ class BetweenPeople:
 
     ``kappa`` is that of two people, ``kappa_with_judge`` that of the judge and a person, each the
     mean over pairs weighted by their items, and ``gap`` the judge's less people's.
+    ``like_judge`` are people who agree with the judge far more than a common truth explains.
     """
 
     people: int
@@ -123,12 +124,17 @@ class BetweenPeople:
     gap: float | None = None
     gap_ci_low: float | None = None
     gap_ci_high: float | None = None
+    like_judge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class AltTest:
     """The alternative annotator test, by person
-    (`judgesense.statistics.alternative_annotator.AlternativeAnnotator`)."""
+    (`judgesense.statistics.alternative_annotator.AlternativeAnnotator`).
+
+    ``constant`` is an answer that would pass if it was always given, and that the judge does not
+    reliably beat.
+    """
 
     epsilon: float
     winning_rate: float
@@ -136,6 +142,7 @@ class AltTest:
     p_values: Mapping[str, float | None]
     p_adjusted: Mapping[str, float | None]
     n_items: Counts
+    constant: str | None = None
 
 
 @dataclass(frozen=True)

@@ -259,11 +259,15 @@ def _with_others(
     )
     if test is None:
         return replace(majority, between_people=between)
-    of_people = {
-        name: dict(zip(by_person, getattr(test, name), strict=True))
-        for name in ("p_values", "p_adjusted", "n_items")
-    }
-    outcome = AltTest(test.epsilon, test.winning_rate, test.advantage_probability, **of_people)
+    outcome = AltTest(
+        test.epsilon,
+        test.winning_rate,
+        test.advantage_probability,
+        p_values=dict(zip(by_person, test.p_values, strict=True)),
+        p_adjusted=dict(zip(by_person, test.p_adjusted, strict=True)),
+        n_items=dict(zip(by_person, test.n_items, strict=True)),
+        constant=test.constant,
+    )
     return replace(majority, between_people=between, alt_test=outcome, alt_test_reason=None)
 
 
