@@ -151,7 +151,17 @@ def lay_out(
     words, choices = dict(mapping or {}), None
     if not is_log:
         inside = [name for name in asked if name not in added]
-        choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
+        choices = choices_of(
+            shape.rows(read()),
+            found,
+            judged,
+            inside,
+            roles,
+            words,
+            notes,
+            where,
+            is_table=flag.startswith("--columns"),
+        )
     if choices is None and "order" in shape.added:
         raise JudgeSenseError(
             f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "

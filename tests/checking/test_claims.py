@@ -10,6 +10,7 @@ import pytest
 
 import judgesense
 from judgesense.checking.result import CheckResult
+from judgesense.errors import JudgeSenseError
 
 PEOPLE = ("ann", "ben", "cat")
 Row = dict[str, Any]
@@ -55,3 +56,38 @@ def test_a_person_who_copied_the_judge_is_named(
     assert first.between_people is not None
     assert first.between_people.like_judge == named
     assert ("may replace a person" in str(result)) == may
+
+
+def in_both_orders(sticks: float, gold: str, reads_own: bool) -> list[Row]:
+    """80 items in both orders; a judge that takes the first option with a chance, else is right."""
+    rng = np.random.default_rng(int(10 * sticks))
+    rows: list[Row] = []
+    for item in range(80):
+        own = str(rng.choice(["A", "B"]))
+        for order in ("AB", "BA"):
+            shown = own if order == "AB" else "AB"["AB".index(own) - 1]
+            verdict = "A" if rng.random() < sticks else shown
+            if reads_own and order == "BA":
+                verdict = "AB"["AB".index(verdict) - 1]
+            row = {"item_id": item, "order": order, "verdict": verdict}
+            rows.append(row | {"own": {"label": own}, "shown": {"label": shown}}.get(gold, {}))
+    return rows
+
+
+@pytest.mark.parametrize("gold", ["own", "shown"])
+@pytest.mark.parametrize("reads_own", [False, True])
+def test_people_show_what_a_letter_names(tmp_path: Path, gold: str, reads_own: bool) -> None:
+    (entry,) = checked(tmp_path, in_both_orders(0, gold, reads_own)).report.assessments
+    assert entry.card.checks["fair"].estimate == 1
+    assert entry.people[0].accuracy == 1
+
+
+@pytest.mark.parametrize("gold", ["own", "shown", "none"])
+def test_letters_in_both_orders_are_a_question(tmp_path: Path, gold: str) -> None:
+    rows = in_both_orders(1, gold, reads_own=False)
+    with pytest.raises(JudgeSenseError, match=r"A=first,B=second .* A=model_a,"):
+        checked(tmp_path, rows)
+    for mapping, fair in (("first second", 0), ("model_a model_b", 1)):
+        words = dict(zip("AB", mapping.split(), strict=True))
+        (entry,) = checked(tmp_path / str(fair), rows, map=words).report.assessments
+        assert entry.card.checks["fair"].estimate == fair
