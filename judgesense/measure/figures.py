@@ -151,8 +151,9 @@ class HumanAgreement:
 
     An answer without a verdict is wrong. ``confusion`` counts labels by verdict. ``weighted`` says
     whether the labelled items were picked with known probabilities, which weight the figures.
-    ``corrected`` is empty where nothing can be corrected. ``between_people`` and ``alt_test`` are
-    those of the majority.
+    ``corrected`` is empty where nothing can be corrected. ``between_people``, ``alt_test`` and
+    ``accuracy_with_ties`` are those of the majority: the last has the items, too, on which people
+    tie between k labels, of which each is right to 1 / k; None without such items.
     """
 
     human: str
@@ -173,6 +174,9 @@ class HumanAgreement:
     between_people: BetweenPeople | None = None
     alt_test: AltTest | None = None
     alt_test_reason: str | None = None
+    accuracy_with_ties: float | None = None
+    with_ties_ci_low: float | None = None
+    with_ties_ci_high: float | None = None
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,29 @@ class JudgedRows(NamedTuple):
     verdict: Words
     gold: Words
     """The gold label, "" without one."""
+    parts: Floats | None = None
+    """How much of a row each label counts, where people tie on some; None for whole rows."""
+
+    def with_ties(self, labels: pa.Table | None) -> JudgedRows:
+        """The rows, and those on which people tie once for each of the k labels, as 1 / k."""
+        given = {} if labels is None or (self.gold != "").all() else by_person(self, labels)
+        rows: list[int] = []
+        tied: list[str] = []
+        parts: list[float] = []
+        for row in np.flatnonzero(self.gold == "") if len(given) > 1 else ():
+            counts = Counter(column[row] for column in given.values() if column[row])
+            most = [label for label, n in counts.items() if n == max(counts.values())]
+            if len(most) < 2:
+                continue
+            rows += [int(row)] * len(most)
+            tied += most
+            parts += [1 / len(most)] * len(most)
+        if not rows:
+            return self
+        of = np.concatenate([np.flatnonzero(~np.isin(np.arange(len(self.rows)), rows)), rows])
+        gold = np.concatenate([self.gold[of[: -len(rows)]], np.array(tied, dtype=object)])
+        whole = np.concatenate([np.ones(len(of) - len(rows)), parts])
+        return JudgedRows(self.answers, self.rows[of], self.verdict[of], gold, whole)
 
 
 def gold_of(answers: Answers, labels: pa.Table | None) -> str:
@@ -97,6 +120,7 @@ def people(
     alone = [_compared(judged, name, column) for name, column in given.items()]
     if first is not None:
         first = _with_others(first, judged, given, epsilon)
+        first = _of_all_labelled(first, judged.with_ties(labels))
     return tuple(entry for entry in (first, *alone) if entry is not None)
 
 
@@ -206,11 +230,12 @@ def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
             column[turned] = [other.get(word, word) for word in column[turned]]
     _, first, item = np.unique(log.item[judged.rows], return_index=True, return_inverse=True)
     cluster, _ = cluster_codes(log.cluster[judged.rows][first], len(first))
-    size, labelled = np.bincount(item), np.bincount(item, label != "")
+    parts = np.ones(len(item)) if judged.parts is None else judged.parts
+    size, labelled = np.bincount(item, parts), np.bincount(item, (label != "") * parts)
     if (labelled > 0).sum() < FEWEST_LABELS:
         return {}
     shares = {}
-    values = {name: np.bincount(item, verdict == name) / size for name in task.labels}
+    values = {name: np.bincount(item, (verdict == name) * parts) / size for name in task.labels}
     p_values = [labelled_p(column, labelled > 0, cluster) for column in values.values()]
     if min((p for p in p_values if p is not None), default=1.0) < NOT_RANDOM / len(values):
         return {
@@ -219,7 +244,7 @@ def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
         }
     for name, verdicts in values.items():
         with np.errstate(invalid="ignore"):
-            truth = np.bincount(item, label == name) / labelled  # NaN without a label
+            truth = np.bincount(item, (label == name) * parts) / labelled  # NaN without a label
         effect = influence(truth, verdicts, clusters=cluster, step=1.0)
         powered = combined([(1.0, effect, cluster)])
         figures = (powered.estimate, powered.ci_low, powered.ci_high)
@@ -269,6 +294,27 @@ def _with_others(
         constant=test.constant,
     )
     return replace(majority, between_people=between, alt_test=outcome, alt_test_reason=None)
+
+
+def _of_all_labelled(majority: HumanAgreement, judged: JudgedRows) -> HumanAgreement:
+    """The agreement with a majority, and what it is on the items, too, on which people tie."""
+    if judged.parts is None:
+        return majority
+    used = judged.gold != ""
+    figures = gold_figures(
+        judged.answers,
+        judged.rows[used],
+        judged.verdict[used],
+        judged.gold[used],
+        judged.parts[used],
+    )
+    return replace(
+        majority,
+        accuracy_with_ties=figures.accuracy,
+        with_ties_ci_low=figures.accuracy_ci_low,
+        with_ties_ci_high=figures.accuracy_ci_high,
+        corrected=_corrected(judged, judged.gold) if majority.corrected else {},
+    )
 
 
 def _pair(a: str, b: str, one: Words, two: Words, answers: Answers) -> PairOfPeople:

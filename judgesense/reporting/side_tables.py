@@ -224,6 +224,9 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
     ]
     if ties := between.ties:
         texts[0] += f" On {ties} item{plural_s(ties)}, no label has a majority."
+    if (whole := people[0].accuracy_with_ties) is not None:
+        ends = brackets(people[0].with_ties_ci_low, people[0].with_ties_ci_high, percent)
+        texts[0] += f" With these, each label in part, {judge} is right on {percent(whole)} {ends}."
     names = {name for pair in between.pairs for name in (pair.a, pair.b)}
     if alone := [row.kappa for row in people if row.human in names and row.kappa]:
         texts[0] += f" {judge} agrees with each person at κ "

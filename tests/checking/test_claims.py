@@ -91,3 +91,24 @@ def test_letters_in_both_orders_are_a_question(tmp_path: Path, gold: str) -> Non
         words = dict(zip("AB", mapping.split(), strict=True))
         (entry,) = checked(tmp_path / str(fair), rows, map=words).report.assessments
         assert entry.card.checks["fair"].estimate == fair
+
+
+def test_an_item_on_which_two_people_tie_is_half_right(tmp_path: Path) -> None:
+    agreed = [("pass", "fail")[n % 2] for n in range(20)]
+    people = [(word, word) for word in agreed] + [("pass", "fail")] * 10
+    verdicts = [*agreed[:16], *reversed(agreed[16:])] + ["pass"] * 10
+    rows = [
+        {"item_id": n, "verdict": verdict, "ann": ann, "ben": ben, "half": f"h{n // 20}"}
+        for n, (verdict, (ann, ben)) in enumerate(zip(verdicts, people, strict=True))
+    ]
+    result = checked(tmp_path, rows, human=["ann", "ben"], require=["right=0.6"])
+    (entry,) = result.report.assessments
+    first, *persons = entry.people
+    assert (first.n, first.accuracy) == (20, 0.8)
+    assert first.accuracy_with_ties == pytest.approx((16 + 5) / 30)
+    by_person = [row.accuracy or 0.0 for row in persons]
+    assert first.accuracy_with_ties == pytest.approx(np.mean(by_person))
+    assert entry.where_wrong is not None
+    shares = {share.name: share.estimate for share in entry.where_wrong.shares}
+    assert (shares["h0"], shares["h1"]) == (0.8, 0.5)
+    assert result.decision == "INCONCLUSIVE"
