@@ -82,7 +82,10 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
                 if people and people[0].accuracy_with_ties is not None:
                     name += " (ties of people in part)"
             decision: Decision = "INCONCLUSIVE"
-            if low is not None and low >= requirement.least:
+            picked = requirement.check == "right" and check.details.get("picked_labels", False)
+            if picked:
+                name += " of the labelled items, which are no random part,"
+            elif low is not None and low >= requirement.least:
                 decision = "PASS"
             elif (
                 high is not None

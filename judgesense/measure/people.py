@@ -212,6 +212,68 @@ def _share(
     return {name: value, **ends.fields(name)}
 
 
+class _Shares(NamedTuple):
+    """The share of each label among the verdicts on an item, and the items' labels."""
+
+    verdicts: Mapping[str, Floats]
+    labels: Mapping[str, Floats]
+    labelled: Bools
+    cluster: Codes
+    contested: Bools
+    """The items on which verdicts differ, of all judges and wordings."""
+
+    @property
+    def at_random(self) -> bool:
+        """Whether the verdicts do not show that the labelled items are no random part."""
+        shown = [*self.verdicts.values(), self.contested]
+        p_values = [labelled_p(each, self.labelled, self.cluster) for each in shown]
+        least = min((p for p in p_values if p is not None), default=1.0)
+        return least >= NOT_RANDOM / max(len(self.verdicts), 1)
+
+
+def _shares_of(judged: JudgedRows, labels: Words) -> _Shares:
+    """Shares by item, in the item's own order; of labels NaN without one."""
+    task, log = judged.answers.task, judged.answers.log
+    verdict, label = judged.verdict.copy(), labels.copy()
+    if task.comparative and len(task.labels) == 2:
+        turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
+        other = dict(zip(task.labels, reversed(task.labels), strict=True))
+        for column in (verdict, label):
+            column[turned] = [other.get(word, word) for word in column[turned]]
+    own, first, item = np.unique(log.item[judged.rows], return_index=True, return_inverse=True)
+    cluster, _ = cluster_codes(log.cluster[judged.rows][first], len(first))
+    parts = np.ones(len(item)) if judged.parts is None else judged.parts
+    size, labelled = np.bincount(item, parts), np.bincount(item, (label != "") * parts)
+    with np.errstate(invalid="ignore"):
+        verdicts, truth = (
+            {name: np.bincount(item, (column == name) * parts) / of for name in task.labels}
+            for column, of in ((verdict, size), (label, labelled))
+        )
+    return _Shares(verdicts, truth, labelled > 0, cluster, _contested(judged.answers)[own])
+
+
+def _contested(answers: Answers) -> Bools:
+    """The items of the log on which answers to the same task differ, of any judge and wording."""
+    log = answers.log
+    same = log.equivalent & (log.task == log.task[answers.rows[0]])
+    place = log.item[same] * len(log.orders) + log.order[same]
+    n = len(log.items) * len(log.orders)
+    counts = np.zeros(n, dtype=np.intp)
+    pairs = np.unique(place * len(log.labels) + log.decision[same]) // len(log.labels)
+    np.add.at(counts, pairs, 1)
+    contested: Bools = np.any(counts.reshape(-1, len(log.orders)) > 1, axis=1)
+    return contested
+
+
+def labels_at_random(judged: JudgedRows) -> bool:
+    """Whether labels may be of a random part of the items, or were picked with known chances."""
+    is_labelled = judged.gold != ""
+    chances = judged.answers.log.chances_of(judged.rows[is_labelled])
+    if is_labelled.all() or chances is not None:
+        return True
+    return _shares_of(judged, judged.gold).at_random
+
+
 def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
     """The share of each label among all judged items, corrected for the judge's errors.
 
@@ -221,36 +283,21 @@ def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
     """
     from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
 
-    task, log = judged.answers.task, judged.answers.log
-    verdict, label = judged.verdict.copy(), labels.copy()
-    if task.comparative and len(task.labels) == 2:
-        turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
-        other = dict(zip(task.labels, reversed(task.labels), strict=True))
-        for column in (verdict, label):
-            column[turned] = [other.get(word, word) for word in column[turned]]
-    _, first, item = np.unique(log.item[judged.rows], return_index=True, return_inverse=True)
-    cluster, _ = cluster_codes(log.cluster[judged.rows][first], len(first))
-    parts = np.ones(len(item)) if judged.parts is None else judged.parts
-    size, labelled = np.bincount(item, parts), np.bincount(item, (label != "") * parts)
-    if (labelled > 0).sum() < FEWEST_LABELS:
+    shares, found = _shares_of(judged, labels), {}
+    if shares.labelled.sum() < FEWEST_LABELS:
         return {}
-    shares = {}
-    values = {name: np.bincount(item, (verdict == name) * parts) / size for name in task.labels}
-    p_values = [labelled_p(column, labelled > 0, cluster) for column in values.values()]
-    if min((p for p in p_values if p is not None), default=1.0) < NOT_RANDOM / len(values):
-        return {
-            name: CorrectedShare(float(column.mean()), None, None, None)
-            for name, column in values.items()
-        }
-    for name, verdicts in values.items():
-        with np.errstate(invalid="ignore"):
-            truth = np.bincount(item, (label == name) * parts) / labelled  # NaN without a label
-        effect = influence(truth, verdicts, clusters=cluster, step=1.0)
-        powered = combined([(1.0, effect, cluster)])
+    at_random = shares.at_random
+    for name, verdicts in shares.verdicts.items():
+        mean = float(verdicts.mean())
+        if not at_random:
+            found[name] = CorrectedShare(mean, None, None, None)
+            continue
+        effect = influence(shares.labels[name], verdicts, clusters=shares.cluster, step=1.0)
+        powered = combined([(1.0, effect, shares.cluster)])
         figures = (powered.estimate, powered.ci_low, powered.ci_high)
         share, low, high = (None if x is None else min(1.0, max(0.0, x)) for x in figures)
-        shares[name] = CorrectedShare(float(verdicts.mean()), share, low, high)
-    return shares
+        found[name] = CorrectedShare(mean, share, low, high)
+    return found
 
 
 def _with_others(

@@ -112,3 +112,35 @@ def test_an_item_on_which_two_people_tie_is_half_right(tmp_path: Path) -> None:
     shares = {share.name: share.estimate for share in entry.where_wrong.shares}
     assert (shares["h0"], shares["h1"]) == (0.8, 0.5)
     assert result.decision == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(("picked", "state"), [(False, "pass"), (True, "unmeasured")])
+def test_labels_of_what_the_judge_failed_measure_nothing(
+    tmp_path: Path, picked: bool, state: str
+) -> None:
+    rng = np.random.default_rng(1)
+    rows: list[Row] = []
+    for truth in rng.random(400) < 0.5:
+        verdict = truth == (rng.random() < 0.85)
+        chance = (0.1 if verdict else 0.9) if picked else 0.5
+        row: Row = {"item_id": len(rows), "verdict": word(verdict)}
+        rows.append(row | {"label": word(truth) if rng.random() < chance else None})
+    result = checked(tmp_path, rows, require=["right=0.95"])
+    (entry,) = result.report.assessments
+    assert entry.card.checks["right"].state == state
+    assert result.decision == ("INCONCLUSIVE" if picked else "FAIL")
+    assert entry.card.trust == "unknown"
+
+
+@pytest.mark.parametrize("state", ["pass", "unmeasured"])
+def test_labels_of_what_two_judges_contest_measure_nothing(tmp_path: Path, state: str) -> None:
+    rng = np.random.default_rng(2)
+    rows: list[Row] = []
+    for truth in rng.random(400) < 0.5:
+        one, two = (truth == (rng.random() < 0.85) for _ in range(2))
+        row: Row = {"item_id": len(rows), "verdict": word(one), "verdict_b": word(two)}
+        is_labelled = rng.random() < (0.4 if state == "pass" or one == two else 1.0)
+        rows.append(row | {"label": word(truth) if is_labelled else None})
+    result = checked(tmp_path, rows, verdict=["verdict", "verdict_b"])
+    states = [entry.card.checks["right"].state for entry in result.report.assessments]
+    assert states == [state, state]
