@@ -13,7 +13,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.choices import LABELS, Choices, as_sides, choices_of, winners_of
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
-from judgesense.importers.columns import ORDER, REPEAT, ROW
+from judgesense.importers.columns import CONVERSATION, ORDER, REPEAT, ROW
+from judgesense.importers.conversations import conversation_of, with_beginnings
 from judgesense.importers.label_space import space_of
 from judgesense.importers.numbers import (
     ScoresOfJudge,
@@ -186,6 +187,12 @@ def lay_out(
     elif sides := winners_of(found, judged, roles):
         apply(partial(as_sides, names=[*judged, *asked], sides=sides))
         notes.append(f"winners are named by {join([*map(repr, sides)])}")
+    if not is_log and "cluster_id" not in columns:
+        item, cluster = conversation_of(found, roles, notes)
+        if cluster is not None:
+            roles["cluster_id"] = cluster
+        if cluster == CONVERSATION:
+            apply(partial(with_beginnings, item=item))
     repeats = RepeatSteps(steps, found, judged, roles, is_log)
     size = repeats.count(read(), notes) or size
     return Layout(found, size, judged, asked, roles, words, repeats, choices, bool(scales))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,55 @@ def test_labels_of_what_two_judges_contest_measure_nothing(tmp_path: Path, state
     result = checked(tmp_path, rows, verdict=["verdict", "verdict_b"])
     states = [entry.card.checks["right"].state for entry in result.report.assessments]
     assert states == [state, state]
+
+
+IDS = {
+    "conv{c}-turn{t}": "beginning of the id",
+    "t-{c:04d}_q{t}": "beginning of the id",
+    "dlg/{c}/{t}": "beginning of the id",
+    "c{c}t{t}": "beginning of the id",
+    "q{n}": None,
+    "item-{n:04d}": None,
+    "{language}-{n}": None,
+}
+
+
+@pytest.mark.parametrize("form", IDS)
+def test_turns_of_a_conversation_are_a_cluster(tmp_path: Path, form: str) -> None:
+    rows: list[Row] = []
+    for n in range(100):
+        name = form.format(c=n // 5, t=n % 5, n=n, language=["en", "de", "fr", "es"][n % 4])
+        # Whole conversations are right or wrong.
+        verdict = word(n % 2 == (n // 5 % 4 > 0))
+        rows.append({"item_id": name, "verdict": verdict, "label": word(n % 2)})
+    notes: list[str] = []
+    file = tmp_path / "rows.csv"
+    with file.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    found = judgesense.check(file, out=tmp_path / "out", runs=tmp_path, note=notes.append)
+    alone = {"cluster_id": "item_id"}
+    undone = judgesense.check(
+        file, out=tmp_path / "alone", runs=tmp_path, note=notes.append, columns=alone
+    )
+    ends = [
+        (row.accuracy_ci_low or 0.0, row.accuracy_ci_high or 0.0)
+        for result in (found, undone)
+        for row in result.report.assessments[0].people
+    ]
+    widths = [high - low for low, high in ends]
+    if IDS[form]:
+        assert "--columns cluster_id=item_id" in notes[0]
+        assert widths[0] > 1.5 * widths[1]
+    else:
+        assert widths[0] == pytest.approx(widths[1])
+
+
+def test_a_column_of_conversations_is_a_cluster(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "session_id": f"s{n // 5}", "verdict": word(n % 3), "label": word(n % 2)}
+        for n in range(60)
+    ]
+    result = checked(tmp_path, rows)
+    assert result.report.runs[0]["imported"]["columns"]["cluster_id"] == "session_id"
