@@ -44,8 +44,9 @@ class SystemComparison(TypedDict):
 
     ``p_holm`` is corrected over all comparisons. ``decision_naive`` is the better system by the
     verdicts alone, ``decision`` that with the labels; None if it is open. ``changed`` says whether
-    labels change the decision, None without a corrected one, as where raters labelled other systems. ``labels_needed`` are the labels in
-    all that decide with 80% probability, None if labels on every output do not.
+    labels change the decision, None without one, as where raters labelled other systems.
+    ``labels_needed`` are the labels in all that decide with 80% probability, None if labels on
+    every output do not.
     """
 
     system_a: str

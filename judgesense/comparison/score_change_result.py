@@ -105,6 +105,9 @@ class ScoreChange:
     split_reason: str | None
     flips: tuple[ChangedVerdict, ...]
     noise: Noise | None
+    only_better: bool
+    """Whether no verdict on the same output got worse, the mean reliably better, and nothing shows
+    another judge: so it would be, too, if only what failed was asked again."""
     anchors_differ: float | None
     """The p-value for a difference between the earlier values of anchors and of other items."""
 
@@ -141,6 +144,11 @@ class ScoreChange:
             "cannot tell": "",
         }[self.cause]
         lines = [f"{conclusion} {self.text}.".strip()]
+        if self.only_better:
+            lines.append(
+                "No verdict on the same output got worse, and nothing shows another judge: if NEW "
+                "asked again only what OLD failed, this shows nothing of the judge."
+            )
         if is_aa:
             lines.append(f"All {self.n_items} outputs are the same in both results.")
         elif self.split is not None:

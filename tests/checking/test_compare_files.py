@@ -411,3 +411,19 @@ def test_the_change_that_is_promised_shows_in_80_percent(noise: float) -> None:
         shown += not found.judge.is_zero_inside
     assert n >= FEWEST_ANCHORS
     assert 0.75 <= shown / 300 <= 0.95
+
+
+@pytest.mark.parametrize("worse", [0, 1])
+def test_a_retry_of_what_failed_is_not_the_judge(compare, worse: int) -> None:
+    old = rows()
+    failed = [n for n, row in enumerate(old) if row["verdict"] == "fail"]
+    passed = [n for n, row in enumerate(old) if row["verdict"] == "pass"]
+    new = changed(old, verdicts=[*failed[:20], *passed[:worse]])
+    result = compare(old, new)
+    (change,) = result.changes
+    assert change.cause == ("judge" if worse else "cannot tell")
+    assert ("asked again only what OLD failed" in str(result)) == (not worse)
+    (named,) = compare(
+        [r | JUDGE for r in old], [r | JUDGE | {"model": "m-2"} for r in new]
+    ).changes
+    assert named.cause == "judge"
