@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from judgesense.errors import JudgeSenseError
+from judgesense.measure.assessment import Assessment
 from judgesense.measure.card import CHECKS, Decision, Gate
 from judgesense.measure.figures import GroupShare, HumanAgreement, WhereWrong
 from judgesense.reporting.report import Report
@@ -83,8 +84,10 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
                     name += " (ties of people in part)"
             decision: Decision = "INCONCLUSIVE"
             picked = requirement.check == "right" and check.details.get("picked_labels", False)
+            if requirement.check == "right" and _is_part(entry):
+                name += " of the labelled items"
             if picked:
-                name += " of the labelled items, which are no random part,"
+                name += ", which are no random part,"
             elif low is not None and low >= requirement.least:
                 decision = "PASS"
             elif (
@@ -115,6 +118,15 @@ def right_share(row: HumanAgreement) -> tuple[float | None, float | None, float 
     if row.accuracy_with_ties is not None:
         return row.accuracy_with_ties, row.with_ties_ci_low, row.with_ties_ci_high
     return row.accuracy, row.accuracy_ci_low, row.accuracy_ci_high
+
+
+def _is_part(entry: Assessment) -> bool:
+    """Whether people labelled some of the items only, of which a share then tells."""
+    if not entry.people:
+        return False
+    first = entry.people[0]
+    ties = 0 if first.between_people is None else first.between_people.ties
+    return first.n_items + ties < entry.card.checks["readable"].n_items
 
 
 def _group(found: WhereWrong | None, wanted: str) -> GroupShare:

@@ -424,6 +424,6 @@ def test_a_retry_of_what_failed_is_not_the_judge(compare, worse: int) -> None:
     assert change.cause == ("judge" if worse else "cannot tell")
     assert ("asked again only what OLD failed" in str(result)) == (not worse)
     (named,) = compare(
-        [r | JUDGE for r in old], [r | JUDGE | {"model": "m-2"} for r in new]
+        [r | JUDGE for r in old], [r | JUDGE | {"prompt_hash": "bb"} for r in new]
     ).changes
     assert named.cause == "judge"
