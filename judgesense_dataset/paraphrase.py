@@ -34,6 +34,10 @@ _ROUNDS = 5
 """At most this many times the requests that would suffice if every answer were kept."""
 
 _LONGEST = 3.0
+_SHORTEST = 0.5
+"""A wording of several paragraphs that is shorter than this share has lost some of its rules."""
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
+_FENCE = re.compile(r"\A```\w*\n|\n?```\Z")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LABEL = re.compile(r"\A(?:\W*(?:new |paraphrased |rewritten )?instruction\W*:)\s*", re.IGNORECASE)
 
@@ -121,8 +125,10 @@ def _collect(
         collected.asked += len(batch)
         fresh: list[tuple[str, Template]] = []
         for (base, _), answer in zip(batch, answers, strict=True):
-            text = _clean(answer.text or "")
-            if reason := reason_to_drop(text, base, entry, seen):
+            text = _clean(answer.text or "", base.text)
+            if answer.truncated:
+                collected.dropped["cut off"] += 1
+            elif reason := reason_to_drop(text, base, entry, seen):
                 collected.dropped[reason] += 1
             else:
                 seen.add(_normal(text))
@@ -152,9 +158,13 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
         yield base, fill(form["layout"], parts)
 
 
-def _clean(text: str) -> str:
-    first = _LABEL.sub("", text.strip()).strip().split("\n\n")[0]
-    return " ".join(first.split()).strip("\"'“”*` ")
+def _clean(text: str, base: str) -> str:
+    """The wording in a reply. One of several paragraphs keeps its lines, so that no rule of a long
+    rubric is lost; of other replies only the first paragraph is a wording, the rest is comment."""
+    whole = _LABEL.sub("", _FENCE.sub("", text.strip())).strip()
+    if "\n\n" in base.strip():
+        return whole.strip("\"'“”`")
+    return " ".join(whole.split("\n\n")[0].split()).strip("\"'“”*` ")
 
 
 def reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
@@ -165,6 +175,11 @@ def reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[st
         return "not new"
     if len(text) > _LONGEST * len(base.text):
         return "too long"
+    is_long = "\n\n" in base.text.strip()
+    if is_long and len(text) < _SHORTEST * len(base.text):
+        return "too short"
+    if is_long and not {*_NUMBERS.findall(base.text)} <= {*_NUMBERS.findall(text)}:
+        return "a number is missing"
     braces = set(_BRACES.findall(text))
     if braces != set(_BRACES.findall(base.text)) or set("{}") & set(_BRACES.sub("", text)):
         return "placeholders changed"

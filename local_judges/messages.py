@@ -63,6 +63,16 @@ def key_of(request: Request) -> str:
     return f"{request.prompt_id} {request.options} {request.repeat}"
 
 
+def added_to(first: Template, wording: Template) -> str | None:
+    """What a wording adds to the end of a file's first one: "" if it is that, None if it is another
+    text, another layout, or has other answers."""
+    if wording.template_id == first.template_id:
+        return ""
+    same = wording.layout == first.layout and wording.label_map == first.label_map
+    starts = same and wording.text.startswith(first.text)
+    return wording.text.removeprefix(first.text) if starts else None
+
+
 class Messages:
     """Takes messages apart, and renders the prompts of a recipe of one judge from their fields.
 
@@ -75,10 +85,13 @@ class Messages:
         self.improved, self.recipe = improved, part or improved.recipe.leaves[0]
         self.by_id = {template.template_id: template for template in improved.entry.templates}
         chosen = [self.by_id[name] for name in self.recipe.wordings]
-        # A recipe of one wording is applied to the message's own wording.
-        task = improved.entry.task
-        self.asks_own = len(chosen) > 1 or any(is_alone(task, each) for each in chosen)
-        self.base = chosen[0]
+        # A recipe of the file's first wording is applied to the message's own wording; one that
+        # only adds something to it (a request for reasons), with what it adds.
+        task, self.base = improved.entry.task, chosen[0]
+        self.addition = added_to(improved.entry.templates[0], self.base)
+        self.asks_own = (
+            len(chosen) > 1 or self.addition is None or any(is_alone(task, each) for each in chosen)
+        )
         self.fields = improved.wordings_of(part).fields if part else improved.fields
         # In the order of the layout, where the judged text is the last of several.
         shown = sorted(self.base.placeholders, key=lambda name: self.base.layout.find(f"{{{name}"))
@@ -121,6 +134,8 @@ class Messages:
             templates = tuple(self.by_id[wording] for wording in recipe.wordings)
             if lacking := sorted(self.fields - set(readings[0])):
                 return f"the message does not show {lacking[0]}, which the judge's wordings show"
+        elif self.addition and not template.text.endswith(self.addition):
+            templates = (self._with_addition(template),)
         rendered = []
         for fields in readings:
             # The message shows its options in the order that counts as AB here.
@@ -158,6 +173,14 @@ class Messages:
             offsets = {name: recipe.offsets_for(name) for name in names} if recipe.offsets else {}
             recipe = replace(recipe, wordings=names, offsets=offsets)
         return Members(requests, templates, template, recipe, self.wins)
+
+    def _with_addition(self, template: Template) -> Template:
+        """The wording of a message with what the recipe adds; the file's own, where it has that."""
+        text = f"{template.text}{self.addition}"
+        if text == self.base.text:
+            return self.base
+        name = f"{template.template_id} with {prompt_id(text)}"
+        return replace(template, template_id=name, text=text)
 
     def _ablations(self, item: Item, order: str) -> list[Item]:
         """The item as the recipe asks for it; if it is ablated, with each text that it needs."""

@@ -112,6 +112,12 @@ class Plan:
     identity: dict[str, Any]
     notes: list[str]
     paraphrases: list[Template]
+    judge_settings: Mapping[str, Mapping[str, Any]]
+    """The settings that the caller gave, by the name of each judge."""
+
+    def settings_of(self, name: str | Path) -> Mapping[str, Any]:
+        """The settings of a judge that also proposes wordings; none of another model."""
+        return self.judge_settings.get(str(name), {})
 
     @classmethod
     def of(
@@ -176,8 +182,20 @@ class Plan:
         if is_wordings_file(options.paraphraser):
             of_file = paraphrases_in(Path(options.paraphraser), entry)
             paraphrases = [*validated(of_file, entry, options.note), *paraphrases]
+        judges = judge if isinstance(judge, (list, tuple)) else [judge]
+        settings = {str(each): judge_options for each in judges if isinstance(each, (str, Path))}
         return cls(
-            options, budget, entry, items, clusters, copies, specs, identity, notes, paraphrases
+            options,
+            budget,
+            entry,
+            items,
+            clusters,
+            copies,
+            specs,
+            identity,
+            notes,
+            paraphrases,
+            settings,
         )
 
     @property

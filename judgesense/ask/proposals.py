@@ -37,7 +37,10 @@ def proposals(plan: Plan, run: RunFolder) -> tuple[list[Template], float]:
             return [], 0.0
         writer = paraphraser
         if isinstance(paraphraser, (str, Path)):
-            settings = {"temperature": 0.7, "seed": plan.options.seed, "max_tokens": 512}
+            # A token per two characters of the rubric, and some more.
+            n_tokens = max(512, 24 + len(base.templates[0].text) // 2)
+            settings = {"temperature": 0.7, "seed": plan.options.seed, "max_tokens": n_tokens}
+            settings = {**plan.settings_of(paraphraser), **settings}
             budget = {"max_cost": share} if usd else {}
             writer = load_writer(paraphraser, system_prompt="", **settings, **budget)
         try:

@@ -83,7 +83,7 @@ def check_rubric(
     base = bases[0]
     place = Path(options.wordings or path.with_suffix(".wordings.yaml"))
     proposer = judge, judge_options
-    if options.paraphraser is not None:
+    if options.paraphraser not in (None, judge):
         # The judge's settings (endpoint, key) do not apply to another paraphraser.
         proposer = options.paraphraser, {}
     entry, spent = _wordings(base, place, options, proposer, output.note)

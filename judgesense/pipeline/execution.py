@@ -397,6 +397,7 @@ def _judge(
 
     Returns the US dollars that the run has spent; ``spent`` are those before this judge.
     """
+    from local_judges.messages import Messages
     from local_judges.protocol import Budgeted
     from local_judges.runner import run_judge
 
@@ -430,15 +431,16 @@ def _judge(
             scorings = offered
         if "options" in scorings and (reading := facts["describe"].get("options")):
             note(f"{judge.name} reads option probabilities from {reading}")
-        if improved is not None and len(improved.recipe.wordings) > 1 and len(benchmark.pairs):
+        if improved is not None and Messages(improved).asks_own and len(benchmark.pairs):
+            n = len(improved.recipe.wordings)
             note(
-                f"{judge.name} always asks its own {len(improved.recipe.wordings)} wordings, "
+                f"{judge.name} always asks its own {f'{n} wordings' if n > 1 else 'wording'}, "
                 "whatever the run's wording, so it is steady by construction"
             )
         elif improved is not None and improved.recipe.name != AS_ASKED:
             note(
                 f"{judge.name} applies its way of asking ({improved.recipe.name}) to each wording"
-                " of the run, not to the wording in its file"
+                " of the run"
             )
         plan: dict[str, Any] = {
             "judge_index": index,

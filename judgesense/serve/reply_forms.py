@@ -72,7 +72,9 @@ def form_of(
 def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
     """The reply. Raises JudgeSenseError for a form that the verdict cannot fill."""
     if form is None:
-        return verdict.raw
+        # A message that no wording explains gets what the judge wrote.
+        as_sent = verdict.judged == "as sent" and not verdict.answer.refused
+        return verdict.answer.text or verdict.raw if as_sent else verdict.raw
     own, labels = verdict.verdict, task.labels if task else ()
     if own.verdict in UNDECIDED:
         raise JudgeSenseError(f"there is no verdict for the JSON reply: {verdict.reason}")

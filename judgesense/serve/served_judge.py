@@ -139,7 +139,10 @@ class ServedJudge:
         The system message counts only where the user's message alone is not laid out as the
         templates are.
         """
-        for whole in (text, f"{system}\n\n{text}") if system else (text,):
+        # A prompt that a program read from a file may end in a line break, or have Windows' breaks.
+        plain_text = text.replace("\r\n", "\n").strip()
+        texts = dict.fromkeys([text, plain_text])
+        for whole in [*texts, *(f"{system}\n\n{each}" for each in texts if system)]:
             for task, messages in self._messages.items():
                 if self.one is None and (known := recognise(task, whole)):
                     options = tuple(known[0].label_map)
@@ -204,9 +207,8 @@ class ServedJudge:
             data={"rule": "edited"} if own.edited else {},
         )
         item = Item("message", task, {})
-        is_edited = template in members.templates and template.template_id not in {
-            each.template_id for each in own.entry.templates
-        }
+        known = {each.template_id for each in own.entry.templates}
+        is_edited = not any(each.template_id in known for each in members.templates)
         judge = self.judges[task].judge
         return Ask(request, judge, own.scoring, item, read, is_edited=is_edited)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import (
     Candidate,
     Paraphrases,
+    _clean,
     paraphrase,
     reason_to_drop,
     write_candidates,
@@ -42,7 +44,7 @@ def tasks() -> dict[str, TaskTemplates]:
         ("relevance", 0, "A or B: which passage suits the query more closely?", None),
     ],
 )
-def test_a_text_isreason_to_drop_for_a_named_reason(
+def test_a_text_is_dropped_for_a_named_reason(
     tasks: dict[str, TaskTemplates], task: str, base: int, text: str, reason: str | None
 ) -> None:
     entry = tasks[task]
@@ -147,3 +149,21 @@ def test_the_real_model_proposes_the_same_wordings_for_the_same_seed(
     assert first == again
     assert first.asked == sum(first.dropped.values()) + len(first.candidates)
     assert first.judge.startswith("smollm2-135m@")
+
+
+def test_a_rubric_of_several_paragraphs_keeps_all_of_them(
+    tasks: dict[str, TaskTemplates],
+) -> None:
+    rubric = (
+        "Decide whether the answer follows our policy.\n\nPolicy:\n1. Refunds within 30 days.\n"
+        "2. Never in cash.\n\nAnswer YES or NO."
+    )
+    reply = rubric.replace("Decide whether", "Say if")
+    assert _clean(f"```\n{reply}\n```", rubric) == reply
+    entry, seen = tasks["factuality"], set[str]()
+    base = replace(entry.templates[0], text=rubric)
+    assert reason_to_drop(reply, base, entry, seen) is None
+    lost = "Say if the answer follows our policy. Answer YES or NO."
+    assert reason_to_drop(lost, base, entry, seen) == "too short"
+    changed = reply.replace("30", "some")
+    assert reason_to_drop(changed, base, entry, seen) == "a number is missing"
