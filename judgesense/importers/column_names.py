@@ -39,7 +39,7 @@ ROLES: Mapping[str, str] = {
     "system_id": "system_id system model model_name assistant generator candidate",
     "template_id": "template_id template wording prompt_version prompt_name prompt_template",
     "order": "order ab_order option_order shown_first first_shown first_position swapped "
-    "is_swapped flipped",
+    "is_swapped flipped reihenfolge ordre orden ordine ordem volgorde 顺序 順序 順番 순서 порядок",
     "repeat": "repeat trial epoch attempt run rerun run_id iteration replicate seed",
     "task": "task task_type criterion criteria metric dimension aspect rubric_item rubric_name "
     "criterion_name metric_name rubric",
@@ -256,7 +256,7 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
                 inner = [value if isinstance(value, Mapping) else {} for value in values]
                 for key in dict.fromkeys(key for each in inner for key in each):
                     flat.pop(name, None)
-                    flat[f"{name}.{key}"] = [each.get(key) for each in inner]
+                    flat.setdefault(f"{name}.{key}", [each.get(key) for each in inner])
         for name, values in flat.items():
             found.setdefault(name, Column(blank=size)).add(values)
         for name in found.keys() - flat.keys():

@@ -14,6 +14,7 @@ from judgesense.files.tables import Rows
 from judgesense.importers.choices import LABELS, Choices, as_sides, choices_of, winners_of
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
 from judgesense.importers.columns import ORDER, REPEAT, ROW
+from judgesense.importers.criteria import OnTheirTask, criteria_of
 from judgesense.importers.label_space import space_of
 from judgesense.importers.numbers import (
     ScoresOfJudge,
@@ -120,11 +121,14 @@ def lay_out(
     columns = dict(columns or {})
     roles_named = (columns[name] for name in ("raw_decision", "gold", "task") if name in columns)
     named = [*verdicts, *people, *(name for name in roles_named if name[:1] != ":")]
+    pairs = criteria_of(verdicts, people)
     shape, found, size = (
         (Shape(), *columns_of(read()))
         if is_log
-        else shape_of(read, [*named, *columns.values()], named)
+        else shape_of(read, [*named, *columns.values()], named, pairs, where)
     )
+    if pairs and shape.has_tasks:
+        verdicts, people = (), ()  # They are columns of the step now.
     notes += shape.notes
     added = _joined(joined or {}, found, size, where)
     found = {**found, **added}
@@ -166,6 +170,8 @@ def lay_out(
 
     scales = {key: value for key, value in words.items() if is_range(key) and is_range(value)}
     words = {key: value for key, value in words.items() if key not in scales}
+    if own := OnTheirTask.of(found, asked, roles):
+        apply(own)
     if scales:
         apply(partial(rescaled, names=judged, scales=scales))
     if choices is not None:

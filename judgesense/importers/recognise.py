@@ -60,7 +60,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 series.setdefault(kin if who(name) == PERSON else name, []).append(name)
             elif NOT_LABELS.fullmatch(key):
                 continue
-            elif edge and "?" not in name and len(tokens(last)) > 1:
+            elif edge and "?" not in name and (len(tokens(last)) > 1 or edge < key and key[0] > "\u3000"):
                 series.setdefault(edge, []).append(name)
             elif who(name) == PERSON and any(map(column.meets, judges)):
                 series.setdefault(kin, []).append(name)

@@ -13,12 +13,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import RATERS, ROLES, Column, Columns, columns_of, plain
-from judgesense.importers.columns import HUMAN, ORDER, TASK, VERDICT, values_in
-from judgesense.importers.tool_tables import RAGAS, table_of_tool
+from judgesense.importers.column_names import (
+    RATERS,
+    ROLES,
+    Column,
+    Columns,
+    columns_of,
+    item_of,
+    plain,
+)
+from judgesense.importers.columns import ORDER, TASK, VERDICT, values_in
+from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
+from judgesense.importers.tool_tables import table_of_tool
 from judgesense.importers.values import (
     SAME,
     fold,
+    is_usual,
     number_in,
     parsed,
     place_of,
@@ -39,8 +49,17 @@ SIDES = (
 )
 """Names of the columns with the names of the two systems that are compared."""
 
-_FORWARD = "ab original orig normal forward first straight unswapped 1 g1 game1 round1"
-_BACKWARD = "ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2"
+_FORWARD = (
+    "ab original orig normal forward first straight unswapped 1 g1 game1 round1 normale ursprünglich "
+    "directo directa direct directe originale 正順 正序 順 原順 元順 정순"
+)
+_BACKWARD = (
+    "ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2 vertauscht "
+    "getauscht umgekehrt inversé inversée inverse invertido invertida inverso inversa invertito "
+    "invertita scambiato scambiata 逆順 反序 逆 交換後 交换后 역순"
+)
+_ARROW = re.compile(r"\b([abAB12])\s*(?:/|→|->|>|-|vor|then|dann|puis|luego)\s*([abAB12])\b")
+"""An order in a name: ``A/B``, ``B → A``."""
 _AB, _BA = frozenset(_FORWARD.split()), frozenset(_BACKWARD.split())
 """In the name of a column of verdicts, the order of the options."""
 _ORDER = frozenset({"order", "pass", "position", "positions", "game", "round", "g", "options"})
@@ -51,10 +70,11 @@ _ORDINAL = frozenset({"first", "second", "1", "2"})
 def _order_in(name: str) -> tuple[str, int] | None:
     """A column's name without its order, and 0 for AB or 1 for BA; None without an order.
 
-    >>> _order_in("judge_pick_swapped_order (A = response_b)"), _order_in("winner_ab")
-    (('judge_pick', 1), ('winner', 0))
+    >>> _order_in("judge_pick_swapped_order (A = response_b)"), _order_in("Modellurteil A/B")
+    (('judge_pick', 1), ('modellurteil', 0))
     """
-    words = tokens(re.sub(r"\(.*\)", "", name))
+    joined = _ARROW.sub(lambda two: "".join(two.groups()), name)
+    words = tokens(re.sub(r"\(.*\)", "", joined))
     named = [word for word in words if word in _AB | _BA]
     if len(named) != 1 or (named[0] in _ORDINAL and not {*words} & _ORDER):
         return None
@@ -88,12 +108,16 @@ def through(steps: Iterable[Step], blocks: Iterable[Rows]) -> Iterator[Rows]:
 
 
 def shape_of(
-    read: Callable[[], Iterable[Rows]], given: Iterable[str], named: Collection[str] = ()
+    read: Callable[[], Iterable[Rows]],
+    given: Iterable[str],
+    named: Collection[str],
+    criteria: Criteria,
+    where: str,
 ) -> tuple[Shape, Columns, int]:
     """The shape of a file, and its columns and number of rows after that.
 
     ``given`` are the columns that the user names, of which ``named`` are of verdicts or people's
-    labels: where there are any, each row is a verdict.
+    labels: where there are any, each row is a verdict, or one of the ``criteria`` named.
     """
     shape, taken = Shape(), {*given}
     trailers = Trailers()
@@ -117,44 +141,54 @@ def shape_of(
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
         shape.steps.append(lambda rows: _with_objects(rows, nested))
         found = columns_of(shape.rows(read()))[0]
-    if not named:
-        if pairs := _criteria(found):
-            shape.steps.append(lambda rows: _by_criterion(rows, pairs))
-            parts = (f"{task} ({join([*of.values()])})" for task, of in pairs.items())
-            shape.notes.append(f"each criterion is a task: {join([*parts])}")
-            used = {name for of in pairs.values() for name in of.values()}
-            left = [n for n in found if who(n) == JUDGE and subject(n) in pairs and n not in used]
-            if left:
-                shape.notes.append(
-                    f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of each "
-                    "criterion one judge is read; to read another one, name it with --verdict"
-                )
-            shape.added = {"task": TASK, "raw_decision": VERDICT}
-            people = dict.fromkeys(target for of in pairs.values() for target in of)
-            shape.people = [target for target in people if target != VERDICT]
-            shape.has_tasks = True
-        elif orders := _both_orders(found):
-            shape.steps.append(lambda rows: _by_order(rows, *orders))
-            shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
-            left = [n for n in found if n not in orders and who(n) == JUDGE and _order_in(n)]
-            if left:
-                shape.notes.append(
-                    f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of the "
-                    "judges in both orders the first is read"
-                )
-            shape.added = {"raw_decision": VERDICT, "order": ORDER}
-        elif sides := _sides_swapped(found, shape.rows(read())):
-            shape.steps.append(lambda rows: _in_one_order(rows, *sides))
-            shape.notes.append(
-                f"{join([*map(repr, sides)])} change places between rows of an item: its two orders"
-            )
-            shape.added = {"order": ORDER}
-        elif (tool := table_of_tool(found)) is not None:
-            step, shape.added = tool
-            shape.steps += [step] if step is not None else []
+    if pairs := criteria or ({} if named else criteria_in(found, where)):
+        _add_criteria(shape, found, pairs)
+    elif not named:
+        _add_orders(shape, found, read)
     if len(shape.steps):
         found, size = columns_of(shape.rows(read()))
     return shape, found, size
+
+
+def _add_criteria(shape: Shape, found: Columns, pairs: Criteria) -> None:
+    """Add the step of columns of criteria."""
+    shape.steps.append(lambda rows: by_criterion(rows, pairs))
+    parts = (f"{task} ({join([*of.values()])})" for task, of in pairs.items())
+    shape.notes.append(f"each criterion is a task: {join([*parts])}")
+    used = {name for of in pairs.values() for name in of.values()}
+    more = [n for n in found if who(n) == JUDGE and subject(n) in pairs and n not in used]
+    if more:
+        shape.notes.append(
+            f"{join([*map(repr, more)])} {'are' if more[1:] else 'is'} not used: of each "
+            "criterion one judge is read; to read another one, name it with --verdict"
+        )
+    shape.added = {"task": TASK, "raw_decision": VERDICT}
+    people = dict.fromkeys(target for of in pairs.values() for target in of)
+    shape.people = [target for target in people if target != VERDICT]
+    shape.has_tasks = True
+
+
+def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]) -> None:
+    """Add the step of a file in both option orders, or of a tool's table."""
+    if orders := _both_orders(found):
+        shape.steps.append(lambda rows: _by_order(rows, *orders))
+        shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
+        left = [n for n in found if n not in orders and who(n) == JUDGE and _order_in(n)]
+        if left:
+            shape.notes.append(
+                f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of the "
+                "judges in both orders the first is read"
+            )
+        shape.added = {"raw_decision": VERDICT, "order": ORDER}
+    elif sides := _sides_swapped(found, shape.rows(read())):
+        shape.steps.append(lambda rows: _in_one_order(rows, *sides))
+        shape.notes.append(
+            f"{join([*map(repr, sides)])} change places between rows of an item: its two orders"
+        )
+        shape.added = {"order": ORDER}
+    elif (tool := table_of_tool(found)) is not None:
+        step, shape.added = tool
+        shape.steps += [step] if step is not None else []
 
 
 _SUMS = (
@@ -189,7 +223,7 @@ class Trailers:
     def _sums_up(self, rows: Rows, at: int) -> bool:
         words = [word_of(str(v[at])) for v in rows.columns.values() if v[at] not in (None, ABSENT)]
         said = [word for word in words if word is not None]
-        numbers = sum(number_in(word.rstrip("%")) is not None for word in said)
+        numbers = sum(number_in(word.split()[0].rstrip("%")) is not None for word in said)
         blank = len(rows.columns) - len(said)
         return numbers > 0 and numbers == len(said) - 1 and (blank > 0 or len(said) < 4)
 
@@ -247,100 +281,6 @@ def _without(rows: Rows, names: set[str]) -> Rows:
     return Rows({k: v for k, v in rows.columns.items() if k not in names}, rows.places)
 
 
-def _criteria(found: Columns) -> dict[str, dict[str, str]]:
-    """Criterion -> the columns that become `VERDICT`, and `HUMAN` or one for each of several
-    people; none for fewer than two criteria."""
-    usable = {n: c for n, c in found.items() if c.labels or c.decimals or not c.filled}
-    judged: dict[str, str] = {}
-    people: dict[str, dict[str, str]] = {}
-    for name in usable:
-        stem = subject(name)
-        if stem and not re.search(r"\d", stem) and who(name) == JUDGE:
-            judged.setdefault(stem, name)
-        elif stem and not re.search(r"\d", stem) and who(name) == PERSON:
-            people.setdefault(stem, {})[_without_subject(name, stem)] = name
-    if metrics := [name for name in found if plain(name) in RAGAS and found[name].filled]:
-        beside = {n: next((people[k] for k in people if _alike(k, plain(n))), {}) for n in metrics}
-        return {
-            plain(name): {VERDICT: name, **dict(zip([HUMAN], beside[name].values(), strict=False))}
-            for name in metrics
-        }
-    both = [key for key in judged if key in people]
-    if len(both) < 2 and len(judged) > 1:
-        people = _people_by_criterion(usable, judged)
-        both = [key for key in judged if key in people]
-    if len(both) < 2:
-        ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
-        own = {stem: {VERDICT: f"{stem}.label"} for stem in ends if f"{stem}.score" in found}
-        return dict(sorted(own.items())) if len(own) > 1 else {}
-    one = all(len(each) == 1 for each in people.values())
-    return {
-        key: {VERDICT: name}
-        | {HUMAN if one else person: each for person, each in people.get(key, {}).items()}
-        for key, name in judged.items()
-    }
-
-
-def _without_subject(name: str, stem: str) -> str:
-    words = [word for word in tokens(name) if word not in stem.split("_")]
-    return "_".join(words) or name
-
-
-def _people_by_criterion(found: Columns, judged: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Criterion -> person -> column, where the names begin with persons': ``mk_tone``, ``js_tone``
-    beside ``llm_tone``."""
-    people: dict[str, dict[str, str]] = {}
-    for name, column in found.items():
-        joined = "_".join(tokens(name))
-        for stem, verdicts in judged.items():
-            person = joined.removesuffix(f"_{stem}")
-            if who(name) is None and person != joined and column.meets(found[verdicts]):
-                people.setdefault(stem, {})[person] = name
-    counts = Counter(person for each in people.values() for person in each)
-    return {
-        stem: {person: name for person, name in each.items() if counts[person] > 1}
-        for stem, each in people.items()
-    }
-
-
-def _alike(person: str, metric: str) -> bool:
-    """Whether people's column is on a metric: ``human_faithful`` on ``faithfulness``."""
-    return len(person) > 4 and (metric.startswith(person) or person.startswith(metric))
-
-
-def about_metric(values: Mapping[str, Any], metric: str, metrics: Iterable[str]) -> dict[str, Any]:
-    """What a test's metadata says, without people's labels that name another of its metrics.
-
-    >>> about_metric({"human_correct": 1}, "Relevancy", ["Correctness", "Relevancy"])
-    {}
-    """
-    others = {plain(each) for each in metrics} - {plain(metric)}
-    stems = {name: subject(name) for name in values if who(name) == PERSON}
-    return {
-        name: value
-        for name, value in values.items()
-        if not (stem := stems.get(name)) or not any(_alike(stem, each) for each in others)
-    }
-
-
-def _by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]]) -> Rows:
-    """One row a criterion."""
-    used = {name for of in pairs.values() for name in of.values()}
-    used |= {name.partition(".")[0] for name in used if name not in rows.columns}
-    n, empty = len(pairs), [None] * len(rows)
-    columns: dict[str, list[Any]] = {
-        name: [value for value in values for _ in range(n)]
-        for name, values in rows.columns.items()
-        if name not in used
-    }
-    for column in dict.fromkeys(target for of in pairs.values() for target in of):
-        parts = [values_in(rows, of[column]) if column in of else empty for of in pairs.values()]
-        cells = zip(*(part or empty for part in parts), strict=True)
-        columns[column] = [None if v is ABSENT else v for row in cells for v in row]
-    columns[TASK] = [*pairs] * len(rows)
-    return Rows(columns, [place for place in rows.places for _ in range(n)])
-
-
 def _both_orders(found: Columns) -> tuple[str, str] | None:
     """The columns with the verdicts in the orders AB and BA; None without them."""
     by_stem: dict[str, dict[int, str]] = {}
@@ -376,23 +316,31 @@ def _by_order(rows: Rows, ab: str, ba: str) -> Rows:
 
 
 def sides_of(found: Columns) -> tuple[str, str] | None:
-    """The columns with the names of the two systems that are compared."""
+    """The columns with the names of the two systems that are compared: of usual names, or of names
+    that end in A and B, whose values are the same few names."""
     by_name = {plain(name): name for name in found}
-    return next(((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None)
+    if usual := next(((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None):
+        return usual
+    ends: dict[str, str] = {}
+    for name, column in found.items():
+        last = tokens(name)[-1:]
+        if last in (["a"], ["b"]) and column.labels and who(name) is None and len(tokens(name)) > 1:
+            ends.setdefault(last[0], name)
+    if len(ends) < 2:
+        return None
+    one, two = (found[ends[side]].words.keys() for side in "ab")
+    named = len(one & two) > 1 and not is_usual(one | two)
+    return (ends["a"], ends["b"]) if named else None
 
 
 def _sides_swapped(found: Columns, blocks: Iterable[Rows]) -> tuple[str, str] | None:
-    """`sides_of` a file in which an item has rows of both orders, and no column says which."""
-    by_name = {plain(name): name for name in reversed([*found])}
-    ids = [by_name[key] for key in ROLES["item_id"].split() if key in by_name]
-    sides = sides_of(found)
-    orders = {*ROLES["order"].split()} - {*map(plain, sides or ())}
-    if sides is None or not ids or by_name.keys() & orders:
+    """`sides_of` a file in which an item has rows of both orders of the two, as they were shown."""
+    sides, item = sides_of(found), item_of(found)
+    if sides is None or item is None or {*map(plain, sides)} & {*ROLES["order"].split()}:
         return None
-    first, second = sides
     seen: set[tuple[str, ...]] = set()
     for rows in blocks:
-        cells = (rows.columns.get(name) or [None] * len(rows) for name in (ids[0], first, second))
+        cells = (rows.columns.get(name) or [None] * len(rows) for name in (item, *sides))
         seen |= {tuple(map(str, row)) for row in zip(*cells, strict=True)}
     swapped = any(a != b and (item, b, a) in seen for item, a, b in seen)
     return sides if swapped else None
