@@ -44,6 +44,8 @@ def space_of(
     texts = [name for name in judged if name in file.columns and not file.columns[name].labels]
     if texts or not file.ours.counts:
         return ordered(file.known.values()) or None  # The labels are looked for in the texts.
+    if labels := _sides(file):
+        return labels
     if not file.known:
         return ordered(file.ours.classes().values())
     if len(file.known) == 1:
@@ -90,8 +92,10 @@ class _Vocabularies(NamedTuple):
             WordCounts.of(sum((columns[n].texts for n in names if n in columns), Counter[str]()))
             for names in (judged, people)
         )
-        known = theirs.classes()
-        if len(known) > len(classes := ours.classes()) == 2 and is_usual(classes):
+        known, ours = theirs.classes(), ours.read(theirs.counts)
+        in_texts = not any(columns[name].labels for name in judged if name in columns)
+        in_texts = in_texts and is_usual(known) and not is_scale(known)
+        if in_texts or (len(known) > len(classes := ours.classes()) == 2 and is_usual(classes)):
             for word, meant in theirs.synonyms(known).items():
                 notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
         scores = [name for name, column in columns.items() if column.decimals]
@@ -178,6 +182,29 @@ def _require_labels(file: _Vocabularies) -> None:
             f"{file.where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
             "possible verdicts, which are then read in them: --answers YES,NO"
         )
+
+
+def _sides(file: _Vocabularies) -> tuple[str, ...] | None:
+    """The sides of a choice between two and the tie, where they have several words: ``model_a``,
+    ``Model A`` and ``A``; people's commonest word names each."""
+    given = file.theirs.counts if file.known else {}
+    counts = Counter({**file.ours.counts}) + Counter({**given})
+    places = {word: place_of(word, SAME[1]) for word in counts}
+    strays = sum(counts[word] for word, place in places.items() if place is None)
+    named = {word: place for word, place in places.items() if place is not None}
+    if not {0, 1} <= {*named.values()} or len(named) == len({*named.values()}):
+        return None
+    if 20 * strays > counts.total() or any(places.get(word) is None for word in file.known):
+        return None
+    spelled, labels = {**file.ours.spelled, **file.theirs.spelled}, dict[int, str]()
+    for word in sorted(named, key=lambda word: (-given.get(word, 0), -counts[word])):
+        labels.setdefault(named[word], spelled[word])
+    same = {spelled[word]: labels[place] for word, place in named.items()}
+    file.mapping.update({word: label for word, label in same.items() if word != label})
+    file.notes.append(
+        "words for the same side are one label: " + ",".join(map("=".join, file.mapping.items()))
+    )
+    return tuple(labels[place] for place in sorted(labels))
 
 
 def _shared(file: _Vocabularies) -> tuple[str, ...] | None:

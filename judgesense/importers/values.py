@@ -118,7 +118,10 @@ _AT_START = re.compile(
     r"|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
     r"|context[ _](?:length|window)|(?:this model's )?maximum context|prompt is too long"
     r"|(?:could|can) ?not (?:parse|extract)|failed to (?:parse|extract|decode|get|generate|call)"
-    r"|unable to (?:parse|extract)|unparse?able|parse_error|invalid json|json ?decode|no json\b"
+    r"|unable to (?:parse|extract)|unparse?able|invalid json|json ?decode|no json\b"
+    r"|not[ _]pars(?:e?able|ed)\b|pars(?:e|ing)[ _](?:error|fail\w*)|invalid (?:output|response|format)\b"
+    r"|(?:final )?(?:grade|score|verdict|label|rating) not found\b|no (?:grade|verdict|label) found\b"
+    r"|[\[_<]{1,2}(?:invalid|no[ _]?match|unknown|missing)[\]_>]{1,2}\s*$"
     r"|scorer_error|traceback \(most recent)",
     re.IGNORECASE,
 )
@@ -230,6 +233,11 @@ _OUT_OF = re.compile(r"\b(\d+)(?:\.0+)?\s*(?:/|out of)\s*(\d+)\b")
 _CLAUSE = re.compile(r"[,，.。;；:：!！]")
 
 
+UNREAD = "invalid"
+"""What tools write for a reply that they cannot read; a label only beside ``valid``, or where
+people use it."""
+
+
 @lru_cache(maxsize=100_000)
 def stated(text: str, labels: tuple[str, ...]) -> str:
     """The label that a short text states, also in another language: UNCLEAR without one.
@@ -240,6 +248,8 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
     if (label := parse(text, labels)) in labels:
         return label
     known = spellings(labels)
+    if fold(text) == UNREAD and not known.keys() & {UNREAD, "valid"}:
+        return UNCLEAR
     if is_scale(labels) and (share := _OUT_OF.search(text)):
         # "4/5" is a 4 where ratings go up to 4 or 5; "4/10" is on another scale.
         most = max(map(int, labels))

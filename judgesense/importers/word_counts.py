@@ -11,6 +11,7 @@ from typing import NamedTuple
 from judgesense.importers.values import (
     LONGEST,
     SAME,
+    UNREAD,
     fold,
     has_failed,
     is_usual,
@@ -20,7 +21,11 @@ from judgesense.importers.values import (
 )
 from judgesense.tasks import UNDECIDED, is_scale
 
-_YES_NO = ("yes y true correct right pass passed 1", "no n false incorrect wrong fail failed 0")
+_YES_NO = (
+    "yes y true correct right pass passed 1 是 对 正确 通过 合格 はい 正しい 正解 네 예 맞음 적합",
+    "no n false incorrect wrong fail failed 0 否 不是 不对 错误 不正确 不通过 不合格 いいえ 間違い 不正解 "
+    "아니오 틀림 부적합",
+)
 """Words that have no degrees."""
 _ASIDE = frozenset(
     [
@@ -69,6 +74,13 @@ class WordCounts(NamedTuple):
                 counts[fold(text)] += count
                 spelled.setdefault(fold(text), text)
         return cls(counts, spelled)
+
+    def read(self, people: Collection[str] = ()) -> WordCounts:
+        """The answers without `UNREAD`, unless people use it or it is one of two."""
+        if UNREAD not in self.counts or "valid" in self.counts or UNREAD in people:
+            return self
+        rest = {word: count for word, count in self.counts.items() if word != UNREAD}
+        return self if len(rest) < 2 else WordCounts(rest, self.spelled)
 
     def classes(self) -> dict[str, str]:
         """The labels that these answers show by themselves, by `fold`.
