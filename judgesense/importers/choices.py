@@ -7,14 +7,16 @@ system's name), or a letter, which may be either.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
+from judgesense.answers import parse
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
-from judgesense.importers.columns import ORDER, ColumnMap, values_in
+from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.shape import sides_of
 from judgesense.importers.values import SAME, fold, place_of, says_nothing
@@ -47,10 +49,8 @@ class Choices:
 
     def side(self, text: object, names: Sequence[str]) -> int | None:
         """The side that a label names, 0, 1, or 2 for a tie."""
-        word = fold(str(text))
-        if names and word in names and names[0] != names[1]:
-            return names.index(word)
-        return self.sides.get(word)
+        named = _named(text, names)
+        return self.sides.get(fold(str(text))) if named is None else named
 
     def __call__(self, rows: Rows) -> Rows:
         """The rows with ``A``, ``B`` and ``tie`` as shown, and with the orders AB and BA."""
@@ -67,7 +67,7 @@ class Choices:
             cells: list[object] = []
             for value, order, names in zip(values, orders, named, strict=True):
                 place = None if says_nothing(value) else self.side(value, names)
-                if place in (0, 1) and (name in self.own or fold(str(value)) in names):
+                if place in (0, 1) and (name in self.own or _named(value, names) is not None):
                     place = place if order == "AB" else 1 - int(place or 0)
                 cells.append(value if place is None else LABELS[place])
             columns[name] = cells
@@ -77,8 +77,8 @@ class Choices:
     def order_of(self, value: object, names: Sequence[str]) -> str:
         """AB or BA, from an order, from what is shown first, or from whether it was swapped."""
         word = fold(str(value))
-        if word.upper() in ORDERS:
-            return word.upper()
+        if (order := re.sub(r"[\W_]", "", word).upper()) in ORDERS:
+            return order
         if word in names:
             return ORDERS[names.index(word)]
         if word in ("true", "false", "yes", "no"):
@@ -133,6 +133,27 @@ def choices_of(
         if is_own if reliably is None else reliably:
             choices.own.add(name)
     return choices
+
+
+def _named(text: object, names: Sequence[str]) -> int | None:
+    """Which of two systems a label names, whole or by a word of one's name only: ``new`` of
+    ``bot-old`` and ``bot-new``."""
+    word = fold(str(text))
+    if len(names) < 2 or names[0] == names[1]:
+        return None
+    if word in names:
+        return names.index(word)
+    within = [at for at, name in enumerate(names) if word in name.split()]
+    return within[0] if len(within) == 1 else None
+
+
+def concluded(rows: Rows, name: str, labels: tuple[str, ...]) -> Rows:
+    """The rows with the side that each text of a column states as its verdict; C is a tie."""
+    texts = texts_of(values_in(rows, name)) or [None] * len(rows)
+    said = [None if text is None else parse(text, labels) for text in texts]
+    cells = [text if side not in labels else side for text, side in zip(texts, said, strict=True)]
+    cells = ["tie" if side == "C" else side for side in cells]
+    return Rows({**rows.columns, VERDICT: cells}, rows.places)
 
 
 def winners_of(

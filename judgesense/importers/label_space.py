@@ -93,9 +93,10 @@ class _Vocabularies(NamedTuple):
             for names in (judged, people)
         )
         known, ours = theirs.classes(), ours.read(theirs.counts)
-        in_texts = not any(columns[name].labels for name in judged if name in columns)
-        in_texts = in_texts and is_usual(known) and not is_scale(known)
-        if in_texts or (len(known) > len(classes := ours.classes()) == 2 and is_usual(classes)):
+        classes = ours.classes()
+        two = len(known) > len(classes) == 2 and is_usual(classes)
+        # Where a judge's texts state them, its own words do not tell people's apart.
+        if two or (is_usual(known) and not is_scale(known) and not known.keys() & classes.keys()):
             for word, meant in theirs.synonyms(known).items():
                 notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
         scores = [name for name, column in columns.items() if column.decimals]
@@ -185,26 +186,32 @@ def _require_labels(file: _Vocabularies) -> None:
 
 
 def _sides(file: _Vocabularies) -> tuple[str, ...] | None:
-    """The sides of a choice between two and the tie, where they have several words: ``model_a``,
-    ``Model A`` and ``A``; people's commonest word names each."""
-    given = file.theirs.counts if file.known else {}
-    counts = Counter({**file.ours.counts}) + Counter({**given})
-    places = {word: place_of(word, SAME[1]) for word in counts}
-    strays = sum(counts[word] for word, place in places.items() if place is None)
-    named = {word: place for word, place in places.items() if place is not None}
-    if not {0, 1} <= {*named.values()} or len(named) == len({*named.values()}):
+    """The sides of a choice between two and the tie, where each side has a word of its own for one
+    (``A`` and ``model_a``): the commonest of people's words. Words of both sides are labels."""
+    ours, theirs = file.ours.counts, {word: file.theirs.counts[word] for word in file.known}
+    words = {**ours, **theirs}
+    places = {word: place_of(word, SAME[1]) for word in words}
+    strays = sum(ours.get(word, 0) for word, place in places.items() if place is None)
+    if 20 * strays > sum(ours.values()) or any(places[word] is None for word in theirs):
         return None
-    if 20 * strays > counts.total() or any(places.get(word) is None for word in file.known):
+    named: dict[int, list[str]] = {}
+    for word in sorted(words, key=lambda word: (-theirs.get(word, 0), -words[word])):
+        if (place := places[word]) is not None:
+            named.setdefault(place, []).append(word)
+    same = {
+        word: first
+        for place, (first, *rest) in named.items()
+        for word in rest
+        if (word not in ours or word not in theirs) and (theirs or place < 2)
+    }
+    if not {0, 1} <= named.keys() or not same:
         return None
-    spelled, labels = {**file.ours.spelled, **file.theirs.spelled}, dict[int, str]()
-    for word in sorted(named, key=lambda word: (-given.get(word, 0), -counts[word])):
-        labels.setdefault(named[word], spelled[word])
-    same = {spelled[word]: labels[place] for word, place in named.items()}
-    file.mapping.update({word: label for word, label in same.items() if word != label})
+    spelled = {**file.ours.spelled, **file.theirs.spelled}
+    file.mapping.update({spelled[word]: spelled[label] for word, label in same.items()})
     file.notes.append(
-        "words for the same side are one label: " + ",".join(map("=".join, file.mapping.items()))
+        f"words for the same side are one label: {','.join(map('='.join, file.mapping.items()))}"
     )
-    return tuple(labels[place] for place in sorted(labels))
+    return tuple(spelled[w] for place in sorted(named) for w in named[place] if w not in same)
 
 
 def _shared(file: _Vocabularies) -> tuple[str, ...] | None:

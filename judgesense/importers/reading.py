@@ -11,9 +11,16 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
-from judgesense.importers.choices import LABELS, Choices, as_sides, choices_of, winners_of
+from judgesense.importers.choices import (
+    LABELS,
+    Choices,
+    as_sides,
+    choices_of,
+    concluded,
+    winners_of,
+)
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
-from judgesense.importers.columns import ORDER, REPEAT, ROW
+from judgesense.importers.columns import ORDER, REPEAT, ROW, VERDICT
 from judgesense.importers.criteria import OnTheirTask, criteria_of
 from judgesense.importers.label_space import space_of
 from judgesense.importers.numbers import (
@@ -24,7 +31,12 @@ from judgesense.importers.numbers import (
     scores_beside,
 )
 from judgesense.importers.people import Vocabulary
-from judgesense.importers.recognise import looks_like_labels, own_label, recognise
+from judgesense.importers.recognise import (
+    concludes,
+    looks_like_labels,
+    own_label,
+    recognise,
+)
 from judgesense.importers.repeats import RepeatSteps
 from judgesense.importers.roles import MOST_TASKS
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
@@ -153,14 +165,6 @@ def lay_out(
     if len(judged) == 1 and (text := contradictions(found, judged[0], shape.rows(read()))):
         notes.append(text)
     words, choices = dict(mapping or {}), None
-    if not is_log:
-        inside = [name for name in asked if name not in added]
-        choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
-    if choices is None and "order" in shape.added:
-        raise JudgeSenseError(
-            f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
-            "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
-        )
     steps = list(shape.steps)
 
     def apply(step: Step) -> None:
@@ -168,6 +172,19 @@ def lay_out(
         steps.append(step)
         found.update(columns_of(through(steps, read()))[0])
 
+    if not is_log and "order" in roles and judged[0] in found and len(judged) == 1:
+        if labels := concludes(found[judged[0]], ()):
+            apply(partial(concluded, name=judged[0], labels=labels))
+            roles |= {"raw_text": judged[0], "raw_decision": VERDICT}
+            judged = [VERDICT]
+    if not is_log:
+        inside = [name for name in asked if name not in added]
+        choices = choices_of(through(steps, read()), found, judged, inside, roles, words, notes)
+    if choices is None and "order" in shape.added:
+        raise JudgeSenseError(
+            f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
+            "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
+        )
     scales = {key: value for key, value in words.items() if is_range(key) and is_range(value)}
     words = {key: value for key, value in words.items() if key not in scales}
     if own := OnTheirTask.of(found, asked, roles):

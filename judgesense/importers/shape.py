@@ -329,14 +329,14 @@ def sides_of(found: Columns) -> tuple[str, str] | None:
     if len(ends) < 2:
         return None
     one, two = (found[ends[side]].words.keys() for side in "ab")
-    named = len(one & two) > 1 and not is_usual(one | two)
-    return (ends["a"], ends["b"]) if named else None
+    same = len(one & two) > 1 or (len(one) == len(two) == 1 and one != two)
+    return (ends["a"], ends["b"]) if same and not is_usual(one | two) else None
 
 
 def _sides_swapped(found: Columns, blocks: Iterable[Rows]) -> tuple[str, str] | None:
     """`sides_of` a file in which an item has rows of both orders of the two, as they were shown."""
     sides, item = sides_of(found), item_of(found)
-    if sides is None or item is None or {*map(plain, sides)} & {*ROLES["order"].split()}:
+    if sides is None or item is None:
         return None
     seen: set[tuple[str, ...]] = set()
     for rows in blocks:

@@ -122,6 +122,8 @@ _AT_START = re.compile(
     r"|not[ _]pars(?:e?able|ed)\b|pars(?:e|ing)[ _](?:error|fail\w*)|invalid (?:output|response|format)\b"
     r"|(?:final )?(?:grade|score|verdict|label|rating) not found\b|no (?:grade|verdict|label) found\b"
     r"|[\[_<]{1,2}(?:invalid|no[ _]?match|unknown|missing)[\]_>]{1,2}\s*$"
+    r"|(?:调用|请求|解析)(?:失败|错误|超时)|超时|(?:api ?)?エラー|タイムアウト|(?:api ?)?오류|시간 초과"
+    r"|zeitüberschreitung|délai dépassé|tiempo de espera|délai d.attente|tempo esgotado"
     r"|scorer_error|traceback \(most recent)",
     re.IGNORECASE,
 )
