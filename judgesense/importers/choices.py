@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from judgesense.answers import parse
+from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
-from judgesense.importers.shape import sides_of
+from judgesense.importers.shape import order_in, sides_of
 from judgesense.importers.values import SAME, fold, place_of, says_nothing
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
@@ -75,15 +76,23 @@ class Choices:
         return Rows(columns, rows.places)
 
     def order_of(self, value: object, names: Sequence[str]) -> str:
-        """AB or BA, from an order, from what is shown first, or from whether it was swapped."""
-        word = fold(str(value))
-        if (order := re.sub(r"[\W_]", "", word).upper()) in ORDERS:
-            return order
-        if word in names:
-            return ORDERS[names.index(word)]
-        if word in ("true", "false", "yes", "no"):
-            return ORDERS[word in ("true", "yes")]
-        return ORDERS[place_of(word, SAME[1]) or 0]
+        """AB or BA, as `_order_named`; AB for a blank cell."""
+        return _order_named(value, names) or "AB"
+
+
+def _order_named(value: object, names: Sequence[str] = ()) -> str | None:
+    """The order that a cell names: as AB, by what is shown first, or by whether it was swapped."""
+    word = fold(str(value))
+    if (order := re.sub(r"[\W_]", "", word).upper()) in ORDERS:
+        return order
+    if word in names:
+        return ORDERS[names.index(word)]
+    if word in ("true", "false", "yes", "no"):
+        return ORDERS[word in ("true", "yes")]
+    if (place := place_of(word, SAME[1])) is not None:
+        return ORDERS[place % 2]
+    named = order_in(f"{word} order")
+    return None if named is None else ORDERS[named[1]]
 
 
 def choices_of(
@@ -93,6 +102,7 @@ def choices_of(
     people: Sequence[str],
     roles: Mapping[str, str],
     mapping: Mapping[str, str],
+    where: str,
     notes: list[str],
 ) -> Choices | None:
     """How a file's choices between two are read; None for a file of other verdicts.
@@ -105,6 +115,12 @@ def choices_of(
         return None
     names = sides_of(found)
     systems = {fold(t) for name in names or () for t in found[name].texts}
+    shown = {*found[order].words} - systems
+    if len(found[order].words) > 1 and not all(map(_order_named, shown)):
+        raise JudgeSenseError(
+            f"{where}: {order!r} holds {found[order].shown}, which do not say what was shown first: "
+            "write AB and BA, or leave it out with --columns order=:AB"
+        )
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}
     words = WordCounts.of(found[judged[0]].texts).counts

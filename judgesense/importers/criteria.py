@@ -15,7 +15,15 @@ from judgesense.importers.column_names import NOT_LABELS, Columns, plain
 from judgesense.importers.columns import HUMAN, TASK, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tool_tables import RAGAS
-from judgesense.importers.who import JUDGE, PERSON, matched, subject, tokens, who
+from judgesense.importers.who import (
+    JUDGE,
+    PERSON,
+    is_criterion,
+    matched,
+    subject,
+    tokens,
+    who,
+)
 from judgesense.text import join
 
 Criteria = dict[str, dict[str, str]]
@@ -108,6 +116,27 @@ def _ask_whose(
         )
 
 
+def require_one_criterion(judged: Sequence[str], people: Sequence[str], where: str) -> None:
+    """Raise JudgeSenseError where columns of several criteria would be read as several judges or
+    people: where their names pair neither all of them nor say that they are persons."""
+    ours, theirs = ([subject(name) for name in names] for names in (judged, people))
+    known = [
+        names
+        for names, stems in ((judged, ours), (people, theirs))
+        if len({*stems}) == len(stems) > 1 and all(map(is_criterion, stems))
+    ]
+    unclear = len({*ours}) == len({*theirs}) == len(judged) == len(people) > 1
+    stems = "".join(ours + theirs)
+    if people and (known or (unclear and all(ours + theirs) and not re.search(r"\d", stems))):
+        names = join([*map(repr, known[0] if known else [*judged, *people])])
+        raise JudgeSenseError(
+            f"{where}: {names} may be several criteria, not several judges or people; name one "
+            f"criterion: --verdict {shlex.quote(judged[0])} --human {shlex.quote(people[0])}. If all "
+            f"are on the same: --verdict {shlex.quote(','.join(judged))} --human "
+            f"{shlex.quote(','.join(people))}"
+        )
+
+
 def _without_subject(name: str, stem: str) -> str:
     words = [word for word in tokens(name) if word not in stem.split("_")]
     return "_".join(words) or name
@@ -159,16 +188,23 @@ class OnTheirTask:
 
     @classmethod
     def of(
-        cls, found: Columns, people: Iterable[str], roles: Mapping[str, str]
+        cls, found: Columns, people: Sequence[str], roles: Mapping[str, str], where: str
     ) -> OnTheirTask | None:
-        """The step of a file whose tasks are in a column; None without such labels."""
+        """The step of a file whose tasks are in a column; None without such labels. Raises
+        JudgeSenseError where only some of several columns name their tasks."""
         column = found.get(roles.get("task", "task"))
         if column is None or len(column.texts) < 2 or not column.is_complete:
             return None
         named = {plain(text): text for text in column.texts}
-        subjects = {subject(name.rpartition(".")[2]): name for name in people}
-        pairs = matched(named, [stem for stem in subjects if stem])
-        tasks = {subjects[stem]: named[key] for stem, key in pairs.items()}
+        subjects = {name: subject(name.rpartition(".")[2]) for name in people}
+        pairs = matched(named, [stem for stem in subjects.values() if stem])
+        tasks = {name: named[pairs[stem]] for name, stem in subjects.items() if stem in pairs}
+        if tasks and (unclear := [name for name in people if name not in tasks]):
+            raise JudgeSenseError(
+                f"{where}: {join([*map(repr, tasks)])} are labels of one task each, and "
+                f"{join([*map(repr, unclear)])} of none that its name says; name the others: "
+                f"--human {shlex.quote(','.join(tasks))}"
+            )
         return cls(ColumnMap(roles), tasks) if tasks else None
 
     def __call__(self, rows: Rows) -> Rows:
@@ -181,4 +217,6 @@ class OnTheirTask:
             ]
             for name, own in self.tasks.items()
         }
-        return Rows({**rows.columns, **{k: v or [None] * len(rows) for k, v in kept.items()}}, rows.places)
+        return Rows(
+            {**rows.columns, **{k: v or [None] * len(rows) for k, v in kept.items()}}, rows.places
+        )

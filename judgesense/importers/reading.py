@@ -21,7 +21,7 @@ from judgesense.importers.choices import (
 )
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
 from judgesense.importers.columns import ORDER, REPEAT, ROW, VERDICT
-from judgesense.importers.criteria import OnTheirTask, criteria_of
+from judgesense.importers.criteria import OnTheirTask, criteria_of, require_one_criterion
 from judgesense.importers.label_space import space_of
 from judgesense.importers.numbers import (
     ScoresOfJudge,
@@ -160,10 +160,17 @@ def lay_out(
         is_log=is_log,
         flag=flag,
     )
+    if not (verdicts or shape.people or people or is_log):
+        require_one_criterion(judged, asked, where)
     if not is_log and "margin" in found and "raw_decision" not in judged:
         roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
     if len(judged) == 1 and (text := contradictions(found, judged[0], shape.rows(read()))):
         notes.append(text)
+    if shape.has_tasks and asked and not shape.people:
+        notes.append(
+            f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} on none of the criteria: "
+            "each is compared with the whole, which is no agreement on the criterion"
+        )
     words, choices = dict(mapping or {}), None
     steps = list(shape.steps)
 
@@ -179,7 +186,9 @@ def lay_out(
             judged = [VERDICT]
     if not is_log:
         inside = [name for name in asked if name not in added]
-        choices = choices_of(through(steps, read()), found, judged, inside, roles, words, notes)
+        choices = choices_of(
+            through(steps, read()), found, judged, inside, roles, words, where, notes
+        )
     if choices is None and "order" in shape.added:
         raise JudgeSenseError(
             f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
@@ -187,8 +196,8 @@ def lay_out(
         )
     scales = {key: value for key, value in words.items() if is_range(key) and is_range(value)}
     words = {key: value for key, value in words.items() if key not in scales}
-    if own := OnTheirTask.of(found, asked, roles):
-        apply(own)
+    if on_tasks := OnTheirTask.of(found, asked, roles, where):
+        apply(on_tasks)
     if scales:
         apply(partial(rescaled, names=judged, scales=scales))
     if choices is not None:

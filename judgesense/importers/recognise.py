@@ -27,6 +27,7 @@ from judgesense.importers.columns import ROW, values_in
 from judgesense.importers.label_space import comparable
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
+from judgesense.importers.shape import sides_of
 from judgesense.importers.values import fold, is_usual
 from judgesense.importers.who import JUDGE, PERSON, is_perhaps_person, person_at_edge, tokens, who
 from judgesense.tasks import is_scale
@@ -48,6 +49,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     then the order of `PEOPLE`; ``notes`` then says how to choose others.
     """
     series: dict[str, list[str]] = {}
+    systems = {word for name in sides_of(found) or () for word in found[name].words}
     judges = [found[n] for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     for name, column in found.items():
         last = name.rpartition(".")[2]
@@ -61,9 +63,15 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 series.setdefault(kin if who(name) == PERSON else name, []).append(name)
             elif NOT_LABELS.fullmatch(key):
                 continue
-            elif edge and "?" not in name and (len(tokens(last)) > 1 or edge < key and key[0] > "\u3000"):
+            elif (
+                edge
+                and "?" not in name
+                and (len(tokens(last)) > 1 or edge < key and key[0] > "\u3000")
+            ):
                 series.setdefault(edge, []).append(name)
-            elif who(name) == PERSON and any(map(column.meets, judges)):
+            elif who(name) == PERSON and (
+                any(map(column.meets, judges)) or len({*column.words} & systems) > 1
+            ):
                 series.setdefault(kin, []).append(name)
     words = {*vocabulary}
 
@@ -163,6 +171,7 @@ def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str])
     for name, column in found.items():
         words = {*column.words}
         usual = is_usual(words) and not is_scale(words)
+        usual |= who(name) == PERSON and not NOT_LABELS.fullmatch(plain(name))
         if ((vocabulary and words <= vocabulary) or usual) and column.labels and len(words) > 1:
             alike |= {} if name in taken else {name: words}
     if not alike:
@@ -245,9 +254,10 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
         return [exact]
     models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     usual = list[str]()
+    if not any(found[name].meets(each) for name in models for each in people):
+        usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
     if not people:
         others = [column for name, column in found.items() if name not in models]
-        usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
         people = others if any(found[n].meets(o) for n in models for o in others) else ()
     named = _named_after_judges(found, models, people)
     if own := _beside_a_label(found, named):

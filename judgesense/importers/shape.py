@@ -67,10 +67,10 @@ _ORDINAL = frozenset({"first", "second", "1", "2"})
 """These name an order only beside a word for one."""
 
 
-def _order_in(name: str) -> tuple[str, int] | None:
+def order_in(name: str) -> tuple[str, int] | None:
     """A column's name without its order, and 0 for AB or 1 for BA; None without an order.
 
-    >>> _order_in("judge_pick_swapped_order (A = response_b)"), _order_in("Modellurteil A/B")
+    >>> order_in("judge_pick_swapped_order (A = response_b)"), order_in("Modellurteil A/B")
     (('judge_pick', 1), ('modellurteil', 0))
     """
     joined = _ARROW.sub(lambda two: "".join(two.groups()), name)
@@ -173,7 +173,7 @@ def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]
     if orders := _both_orders(found):
         shape.steps.append(lambda rows: _by_order(rows, *orders))
         shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
-        left = [n for n in found if n not in orders and who(n) == JUDGE and _order_in(n)]
+        left = [n for n in found if n not in orders and who(n) == JUDGE and order_in(n)]
         if left:
             shape.notes.append(
                 f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of the "
@@ -286,7 +286,7 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
     by_stem: dict[str, dict[int, str]] = {}
     labels = {"_".join(tokens(name)): name for name, column in found.items() if column.labels}
     for name in labels.values():
-        if who(name) != PERSON and (order := _order_in(name)) is not None:
+        if who(name) != PERSON and (order := order_in(name)) is not None:
             by_stem.setdefault(order[0], {}).setdefault(order[1], name)
     for stem, pair in by_stem.items():
         if 0 not in pair and stem in labels:
@@ -319,12 +319,19 @@ def sides_of(found: Columns) -> tuple[str, str] | None:
     """The columns with the names of the two systems that are compared: of usual names, or of names
     that end in A and B, whose values are the same few names."""
     by_name = {plain(name): name for name in found}
-    if usual := next(((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None):
+    if usual := next(
+        ((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None
+    ):
         return usual
     ends: dict[str, str] = {}
     for name, column in found.items():
         last = tokens(name)[-1:]
-        if last in (["a"], ["b"]) and column.labels and who(name) is None and len(tokens(name)) > 1:
+        if (
+            last in (["a"], ["b"])
+            and column.labels
+            and who(name) != PERSON
+            and len(tokens(name)) > 1
+        ):
             ends.setdefault(last[0], name)
     if len(ends) < 2:
         return None

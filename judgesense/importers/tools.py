@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgesense.importers.who import PERSON, who
+
 NESTED = (
     "info.assessments",
     "assessments",
@@ -251,7 +253,12 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
 def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The scores of an object that names each: a value, or an object with one and a reason."""
     for name, held in scores.items():
-        if isinstance(held, Mapping):
+        said = {k: v for k, v in held.items() if who(k)} if isinstance(held, Mapping) else {}
+        if said and len(said) == len(held):
+            for key, value in said.items():
+                kind = "HUMAN" if who(key) == PERSON else "LLM"
+                yield {"name": name, "value": value, "annotator_kind": kind, "user_id": key}
+        elif isinstance(held, Mapping):
             keys = [key for key in held if key in ("passed", "pass", "score", "value", "label")]
             value = next((held[key] for key in keys), None)
             yield {**held, "name": name, "value": value}

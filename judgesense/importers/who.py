@@ -48,6 +48,14 @@ _JUDGED = (
     "useful safe polite pass passes approve* works answer* answered 正 올바"
 )
 """What people are asked about an output: "Is it correct?", not "Is it urgent?"."""
+_CRITERIA = (
+    "accura* corret* corrett* correct* korrekt* richtig* exact* précis* faithful* ground* factual* "
+    "relevan* helpful* useful* complete* vollständig* complétude concis* clar* klar* fluen* flüssig* "
+    "coheren* cohéren* consisten* tone ton tono style stil* polite* höflich* safe* harmless* toxic* "
+    "hallucinat* readab* adequa* empath* format* grammar* brevity depth "
+    "准确* 正确* 完整* 清晰* 流畅* 相关* 语气* 礼貌* 正確* 明確* 流暢* 関連* 丁寧* 정확* 명확* 유창* 관련*"
+)
+"""Criteria that outputs are judged by, where persons' names could stand, too."""
 _WHAT = (
     "score scores label labels verdict rating ratings grade judgement judgment decision choice "
     "pred prediction value result answer reason reasons explanation comment model name id response "
@@ -100,7 +108,9 @@ def person_at_edge(name: str) -> str | None:
     words = tokens(name)
     if who(name) != PERSON:
         return None
-    named = (w.strip("*") for end in words[:1] + words[-1:] for w in _PEOPLE.split() if _is_one(end, w))
+    named = (
+        w.strip("*") for end in words[:1] + words[-1:] for w in _PEOPLE.split() if _is_one(end, w)
+    )
     return next(named, None)
 
 
@@ -158,9 +168,20 @@ def _same_stem(one: str, other: str) -> bool:
         return False
     least = 2 if short[:1] > "\u3000" else 4
     n = max(least, len(short) - 2)
-    return one == other or (len(short) > 2 and long.startswith(short)) or (
-        len(short) >= n and short[:n] == long[:n]
+    return (
+        one == other
+        or (len(short) > 2 and long.startswith(short))
+        or (len(short) >= n and short[:n] == long[:n])
     )
+
+
+def is_criterion(stem: str) -> bool:
+    """Whether a subject is a usual criterion.
+
+    >>> is_criterion("tone"), is_criterion("anna")
+    (True, False)
+    """
+    return any(_is_one(word, _CRITERIA) for word in stem.split("_"))
 
 
 def matched(ours: Iterable[str], theirs: Iterable[str]) -> dict[str, str]:
