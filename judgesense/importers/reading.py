@@ -374,7 +374,7 @@ def _tasks(
             if labels is None:
                 notes.append(f"{task} is left out: it does not have two labels")
         except JudgeSenseError as error:
-            errors.append(error)
+            errors.insert(0 if people else len(errors), error)  # First of what people labelled.
             tasks[task] = Vocabulary()
             notes.append(f"{task} is left out: {str(error).removeprefix(f'{where}: ')}")
     if errors and not any(each.labels for each in tasks.values()):

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from judgesense.importers.label_space import comparable
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tools import (
     CODE,
+    CODE_NAMES,
     END_USER,
     KEYS,
     NESTED,
@@ -33,7 +33,8 @@ from judgesense.importers.tools import (
     scores_in,
 )
 from judgesense.importers.values import fold, number_in, parsed, word_of
-from judgesense.text import plural_s
+from judgesense.importers.who import JUDGE, akin, who
+from judgesense.text import join, plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
 """Names of the one value of an evaluator's output that is its verdict."""
@@ -92,7 +93,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     one of several scores. The same score twice is one, and a newer one replaces it. Raises
     JudgeSenseError for a row that is no score, and for a file without a model's.
     """
-    scores = _newest(list(_scores(path)), items)
+    scores = _newest(list(_scores(path, items)), items)
     judged = [score for score in scores if not score.is_by_person]
     users = Counter(each.task for each in judged if _is_of_users(each))
     if len(users) < len({each.task for each in judged}):
@@ -166,8 +167,10 @@ def _tasks_of_people(
             for task in names
             if task not in taken
             and _compare(ours[task], theirs[name], numbers=stage == 2)
-            and (stage > 0 or _akin(name, task))
+            and (stage > 0 or akin(plain(name), plain(task)))
         ]
+        if judges := [pair for pair in fits if who(pair[1]) == JUDGE]:
+            fits = judges  # Beside a scorer that only counts: LLMJudgeScorer.
         for pair in fits:
             if all(sum(each in other for other in fits) == 1 for each in pair):
                 tasks[pair[0]] = pair[1]
@@ -189,13 +192,6 @@ def _words_by_name(scores: list[Score]) -> dict[str, set[str]]:
     for score in scores:
         words.setdefault(score.task, set()).update(score.words)
     return words
-
-
-def _akin(one: str, other: str) -> bool:
-    """Whether two names have a word in common, but for its ending: ``relevant``, ``relevance``."""
-    pairs = product(plain(one).split("_"), plain(other).split("_"))
-    starts = ((a, b, max(4, min(len(a), len(b)) - 2)) for a, b in pairs)
-    return any(len(a) >= n <= len(b) and a[:n] == b[:n] for a, b, n in starts)
 
 
 def _compare(ours: set[str], theirs: set[str], numbers: bool) -> bool:
@@ -238,7 +234,8 @@ def _rows(path: Path) -> Iterator[Record]:
         yield Record(row, f"{path}, row {number}")
 
 
-def _scores(path: Path) -> Iterator[Score]:
+def _scores(path: Path, items: Items) -> Iterator[Score]:
+    computed = dict[str, None]()
     flat = (
         (record, row)
         for record in _rows(path)
@@ -249,6 +246,8 @@ def _scores(path: Path) -> Iterator[Score]:
         for values in scores_in(row):
             name = field_of(values, "name")
             kind = kind_of(values, name)
+            if CODE_NAMES.fullmatch(str(name)):
+                computed[str(name)] = None
             if (
                 kind in CODE
                 or values.get("valid") is False
@@ -281,6 +280,8 @@ def _scores(path: Path) -> Iterator[Score]:
                 context={} if own else _context(row),
                 place=record.place,
             )
+    if computed:
+        items.notes.append(f"{join([*map(repr, computed)])}: computed by code, no judge's verdicts")
 
 
 def _context(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 MLflow traces (``info.assessments``), Phoenix annotations, Opik traces (``feedback_scores``),
 OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, LangSmith feedback,
-Weave feedback, Label Studio tasks, and the ``scores`` of Braintrust and Weave evaluations.
+Weave feedback, Label Studio tasks, Argilla records, the log of OpenAI's evals, and the ``scores`` of
+Braintrust and Weave evaluations.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgesense.importers.values import SAME, fold, place_of
 from judgesense.importers.who import PERSON, who
 
 NESTED = (
@@ -48,6 +50,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "feedback.value",
         "expectation.value",
         "payload.value",
+        "payload.detoned",
+        "payload.emoji",
         "payload.output.passed",
         "payload.output.score",
         "payload.output.label",
@@ -75,6 +79,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "feedback_source.user_id",
         "completed_by",
         "user_id",
+        "wb_user_id",
         "last_updated_by",
         "created_by",
         "creator",
@@ -112,6 +117,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     ),
     "model": ("metadata.model", "judge_model", "model_version"),
     "item": (
+        "sample_id",
         "attributes.gen_ai.response.id",
         "gen_ai.response.id",
         "trace_id",
@@ -145,6 +151,13 @@ END_USER = re.compile(r"(?:^|_)(?:users?|customers?|thumbs?)(?=_|$)")
 CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
 """Those of a score that neither a person nor a model gave."""
 
+CODE_NAMES = re.compile(
+    r"(.*[ _.])?(levenshtein|bleu|rouge|meteor|edit_?distance|exact_?match|(is|valid)_json|json_(is_)?"
+    r"valid|latency|token_?count|length_?(check|scorer)?|regex)(\W|_|\d|ratio|score|l)*",
+    re.IGNORECASE,
+)
+"""Names of scores that code computes."""
+
 KEYS = (
     ("traceId", "name", "source"),
     ("trace_id", "name", "source"),
@@ -162,6 +175,9 @@ KEYS = (
     ("id", "scores"),
     ("call_id", "feedback_type"),
     ("op_name", "summary"),
+    ("spec",),
+    ("sample_id", "type", "data"),
+    ("responses", "suggestions"),
 )
 """Columns of which a file of scores has one set."""
 
@@ -191,8 +207,11 @@ def kind_of(values: Mapping[str, Any], name: object) -> str:
     by_name = re.fullmatch(r"wandb\.(annotation|runnable)\..*", str(name))
     if by_name:
         return "HUMAN" if by_name[1] == "annotation" else "LLM"
-    if str(name).startswith("wandb.reaction"):
+    if str(name).startswith("wandb.note") or CODE_NAMES.fullmatch(str(name)):
         return "CODE"
+    if str(name).startswith("wandb.reaction"):
+        emoji = fold(str(field_of(values, "value")))
+        return "CODE" if place_of(emoji, SAME[0]) is None else "HUMAN"
     unsaid = kind in ("", "gen_ai.evaluation.result")
     return "HUMAN" if unsaid and _BY_PERSON.fullmatch(str(name)) else kind
 
@@ -202,6 +221,14 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if isinstance(row.get("data"), Mapping) and "annotations" in row:
         yield from _label_studio(row)
         return
+    if {"responses", "suggestions"} <= row.keys():
+        yield from _argilla(row)
+        return
+    if "spec" in row or "final_report" in row or "sample_id" in row:
+        yield from _openai_evals(row)
+        return
+    if "op_name" in row and isinstance(held := inside(row, "output.scores"), Mapping):
+        yield from _by_name(held)
     for path in NESTED:
         held = inside(row, path)
         if isinstance(held, Mapping) and path == "scores":
@@ -264,6 +291,46 @@ def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield {**held, "name": name, "value": value}
         else:
             yield {"name": name, "value": held}
+
+
+def _openai_evals(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A choice in the log of OpenAI's evals, or a match with what people chose: of its events,
+    these are the verdicts."""
+    data = row.get("data")
+    if not isinstance(data, Mapping) or row.get("type") not in ("metrics", "match"):
+        return
+    name = str(row.get("sample_id")).rpartition(".")[0] or "choice"
+    picked = next((data[key] for key in ("choice", "picked", "sampled") if key in data), None)
+    if row["type"] == "match" or "choice" in data:
+        yield {"name": name, "value": picked, "annotator_kind": "LLM"}
+    if row["type"] == "match":
+        yield {"name": name, "value": data.get("expected"), "annotator_kind": "HUMAN"}
+
+
+def _argilla(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """People's responses to each question of a record of Argilla, and models' suggestions; older
+    exports list them."""
+    given: list[tuple[str, str, Any]] = []
+    for kind, key in (("HUMAN", "responses"), ("LLM", "suggestions")):
+        held = row[key]
+        for question, each in held.items() if isinstance(held, Mapping) else ():
+            given += [(kind, question, one) for one in (each if isinstance(each, list) else [each])]
+        for one in _listed(held):
+            values = one.get("values") if isinstance(one, Mapping) else None
+            if isinstance(values, Mapping):
+                given += [(kind, question, {**one, **each}) for question, each in values.items()]
+            elif isinstance(one, Mapping):
+                given.append((kind, str(one.get("question_name") or one.get("question")), one))
+    for kind, question, one in given:
+        if isinstance(one, Mapping) and one.get("status") not in ("discarded", "draft"):
+            value, who_said = one.get("value"), one.get("user_id") or one.get("agent")
+            yield {
+                "name": question,
+                "value": value,
+                "annotator_kind": kind,
+                "user_id": who_said,
+                "model_version": one.get("agent"),
+            }
 
 
 def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
