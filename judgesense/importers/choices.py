@@ -118,8 +118,8 @@ def choices_of(
     shown = {*found[order].words} - systems
     if len(found[order].words) > 1 and not all(map(_order_named, shown)):
         raise JudgeSenseError(
-            f"{where}: {order!r} holds {found[order].shown}, which do not say what was shown first: "
-            "write AB and BA, or leave it out with --columns order=:AB"
+            f"{where}: {order!r} holds {found[order].shown}, which do not say what was shown "
+            "first: write AB and BA, or leave it out with --columns order=:AB"
         )
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}

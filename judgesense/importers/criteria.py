@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,8 +130,8 @@ def require_one_criterion(judged: Sequence[str], people: Sequence[str], where: s
     if people and (known or (unclear and all(ours + theirs) and not re.search(r"\d", stems))):
         names = join([*map(repr, known[0] if known else [*judged, *people])])
         raise JudgeSenseError(
-            f"{where}: {names} may be several criteria, not several judges or people; name one "
-            f"criterion: --verdict {shlex.quote(judged[0])} --human {shlex.quote(people[0])}. If all "
+            f"{where}: {names} may be several criteria, not several judges or people; name "
+            f"one: --verdict {shlex.quote(judged[0])} --human {shlex.quote(people[0])}. If all "
             f"are on the same: --verdict {shlex.quote(','.join(judged))} --human "
             f"{shlex.quote(','.join(people))}"
         )
@@ -160,9 +160,9 @@ def _people_by_criterion(found: Columns, judged: Mapping[str, str]) -> dict[str,
     return {stem: each for stem, each in kept.items() if each}
 
 
-def by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]]) -> Rows:
-    """One row a criterion."""
-    used = {name for of in pairs.values() for name in of.values()}
+def by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]], named: str = TASK) -> Rows:
+    """One row a criterion, which the column ``named`` names."""
+    used = {named} | {name for of in pairs.values() for name in of.values()}
     used |= {name.partition(".")[0] for name in used if name not in rows.columns}
     n, empty = len(pairs), [None] * len(rows)
     columns: dict[str, list[Any]] = {
@@ -174,7 +174,7 @@ def by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]]) -> Rows:
         parts = [values_in(rows, of[column]) if column in of else empty for of in pairs.values()]
         cells = zip(*(part or empty for part in parts), strict=True)
         columns[column] = [None if v is ABSENT else v for row in cells for v in row]
-    columns[TASK] = [*pairs] * len(rows)
+    columns[named] = [*pairs] * len(rows)
     return Rows(columns, [place for place in rows.places for _ in range(n)])
 
 

@@ -179,11 +179,11 @@ def lay_out(
         steps.append(step)
         found.update(columns_of(through(steps, read()))[0])
 
-    if not is_log and "order" in roles and judged[0] in found and len(judged) == 1:
-        if labels := concludes(found[judged[0]], ()):
-            apply(partial(concluded, name=judged[0], labels=labels))
-            roles |= {"raw_text": judged[0], "raw_decision": VERDICT}
-            judged = [VERDICT]
+    one = judged[0] in found and len(judged) == 1 and "order" in roles and not is_log
+    if one and (labels := concludes(found[judged[0]], ())):
+        apply(partial(concluded, name=judged[0], labels=labels))
+        roles |= {"raw_text": judged[0], "raw_decision": VERDICT}
+        judged = [VERDICT]
     if not is_log:
         inside = [name for name in asked if name not in added]
         choices = choices_of(
@@ -269,8 +269,9 @@ def understand(
         space, tasks = spaces.pop(), {}
     if space is None and not tasks and (people or not is_log):
         space = space_of(found, judged, people, where, words, notes)
-        if words and not given.get("mapping"):
-            require_same_side(through(layout.steps(), read()), judged, people, words, where)
+        if not given.get("mapping"):
+            rows = through(layout.steps(), read())
+            require_same_side(rows, judged, people, words, where, notes)
     if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
         space = tuple(label for label in LABELS if label in space or label != "tie")
     task = roles.get("task", "task")

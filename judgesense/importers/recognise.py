@@ -66,7 +66,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
             elif (
                 edge
                 and "?" not in name
-                and (len(tokens(last)) > 1 or edge < key and key[0] > "\u3000")
+                and (len(tokens(last)) > 1 or (edge < key and key[0] > "\u3000"))
             ):
                 series.setdefault(edge, []).append(name)
             elif who(name) == PERSON and (

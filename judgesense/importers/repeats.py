@@ -53,7 +53,7 @@ class RepeatSteps:
         if self._has_items:
             yield Repeats(self._key, self._answer, self._column)
         elif self._is_pasted:
-            yield Pasted()
+            yield Repeats((), (), "")
 
     def count(self, blocks: Iterable[Rows], notes: list[str]) -> int | None:
         """The number of rows without copies; None where no column says which item a row is of.
@@ -62,7 +62,7 @@ class RepeatSteps:
         """
         steps = self()
         repeats = steps[-1] if steps else None
-        if not isinstance(repeats, Repeats | Pasted):
+        if not isinstance(repeats, Repeats):
             return None
         size = sum(map(len, through(steps, blocks)))
         if repeats.copies:
@@ -70,7 +70,7 @@ class RepeatSteps:
             notes.append(
                 f"{repeats.copies} row{plural_s(repeats.copies)} repeated whole {count} once"
             )
-        if isinstance(repeats, Repeats) and repeats.repeats and self._column is None:
+        if repeats.repeats and self._column is None:
             notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
         return size
 
@@ -86,28 +86,7 @@ def _are_distinct(found: Columns, judged: Sequence[str]) -> bool:
     """Whether nearly every row has another text or number than all others in some column, so that
     an equal row was pasted twice."""
     others = (column for name, column in found.items() if name not in judged)
-    return any(5 * len(c.texts) > 4 * c.filled > 0 for c in others)
-
-
-class Pasted:
-    """Leaves out rows that repeat another one whole, in a file without ids."""
-
-    def __init__(self) -> None:
-        self.copies = 0
-        self._seen: set[int] = set()
-
-    def __call__(self, rows: Rows) -> Rows:
-        """The rows without copies."""
-        kept = list[int]()
-        for at in range(len(rows)):
-            whole = hash(repr([column[at] for column in rows.columns.values()]))
-            if whole in self._seen:
-                self.copies += 1
-            else:
-                self._seen.add(whole)
-                kept.append(at)
-        columns = {name: [values[at] for at in kept] for name, values in rows.columns.items()}
-        return Rows(columns, [rows.places[at] for at in kept])
+    return any(5 * len(c.texts) > 4 * (c.filled + c.blank) for c in others)
 
 
 class Repeats:

@@ -89,9 +89,11 @@ def require_same_side(
     people: Sequence[str],
     mapping: Mapping[str, str],
     where: str,
+    notes: list[str],
 ) -> None:
     """Raise JudgeSenseError where the labels that ``mapping`` makes of people's words are reliably
-    the opposite of a judge's: ``hallucination: yes`` beside ``faithful``."""
+    the opposite of a judge's: ``hallucination: yes`` beside ``faithful``. ``notes`` says so where
+    both have the same words."""
     same: Counter[tuple[str, bool]] = Counter()
     for rows in blocks:
         sides = {
@@ -106,7 +108,12 @@ def require_same_side(
                         same[name, one == two] += 1
     for name in judged:
         yes, no = same[name, True], same[name, False]
-        if no - yes > 3 * (yes + no) ** 0.5:
+        if no - yes > 3 * (yes + no) ** 0.5 and not mapping:
+            notes.append(
+                f"{name!r} says the opposite of people on {no} of {yes + no}: if the columns ask "
+                "opposite questions, turn the words of one"
+            )
+        elif no - yes > 3 * (yes + no) ** 0.5:
             labels = [*dict.fromkeys(mapping.values())]
             own = {key: label for key, label in mapping.items() if key not in labels}
             turned = {key: labels[-1 - labels.index(label)] for key, label in own.items()}

@@ -33,19 +33,12 @@ from judgesense.importers.tools import (
     scores_in,
 )
 from judgesense.importers.values import fold, number_in, parsed, word_of
-from judgesense.importers.who import JUDGE, akin, who
+from judgesense.importers.who import JUDGE, matched, subject, who
 from judgesense.text import join, plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
 """Names of the one value of an evaluator's output that is its verdict."""
 _LISTS = ("traces", "scores", "feedback", "annotations", "data", "results", "content")
-
-
-_WHO = re.compile(
-    r"(?:^|_)(?:human|people|person|expert|sme|annotator|annotation|reviewer|review|label|llm|ai"
-    r"|judge|model|eval|auto)(?=_|$)"
-)
-"""In a score's name, who scored."""
 
 
 @dataclass(frozen=True)
@@ -156,27 +149,27 @@ def _tasks_of_people(
     """
     ours, theirs = _words_by_name(judged), _words_by_name(people)
     names = [name for name in ours if pick in (None, name)]
-    alike = {_stem(name): name for name in reversed(names)}
-    tasks = {name: name if name in names else alike.get(_stem(name)) for name in theirs}
-    for stage in range(3):
+    stems = {subject(name): name for name in reversed(names)}
+    pairs = matched(stems, [subject(name) for name in theirs])
+    tasks = {
+        name: name if name in names else stems.get(pairs.get(subject(name), "")) for name in theirs
+    }
+    for numbers in (False, True):
         left = [name for name, task in tasks.items() if task is None]
-        taken = {*tasks.values()}
         fits = [
             (name, task)
             for name in left
             for task in names
-            if task not in taken
-            and _compare(ours[task], theirs[name], numbers=stage == 2)
-            and (stage > 0 or akin(plain(name), plain(task)))
+            if task not in tasks.values() and _compare(ours[task], theirs[name], numbers)
         ]
         if judges := [pair for pair in fits if who(pair[1]) == JUDGE]:
             fits = judges  # Beside a scorer that only counts: LLMJudgeScorer.
         for pair in fits:
             if all(sum(each in other for other in fits) == 1 for each in pair):
                 tasks[pair[0]] = pair[1]
-                items.notes.append(
-                    f"scores {pair[0]!r} by people are read as labels of {pair[1]!r}"
-                )
+    for name, task in tasks.items():
+        if task not in (None, name):
+            items.notes.append(f"scores {name!r} by people are read as labels of {task!r}")
     for name in tasks:
         if tasks[name] is None:
             count = sum(each.task == name for each in people)
@@ -214,11 +207,6 @@ def _verdict_in(value: Any) -> Any:
 
 def _is_of_users(score: Score) -> bool:
     return score.kind.upper() == "API" and bool(END_USER.search(plain(score.task)))
-
-
-def _stem(name: str) -> str:
-    """A score's name without who scored: ``tone`` of ``tone_human``."""
-    return _WHO.sub("", plain(name)).strip("_")
 
 
 def _rows(path: Path) -> Iterator[Record]:

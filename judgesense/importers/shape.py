@@ -7,15 +7,12 @@ criteria become one task each; two columns of verdicts, one for each option orde
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import (
     RATERS,
-    ROLES,
     Column,
     Columns,
     columns_of,
@@ -35,6 +32,7 @@ from judgesense.importers.values import (
     word_of,
 )
 from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
+from judgesense.tasks import ORDERS
 from judgesense.text import join, plural_s
 
 Step = Callable[[Rows], Rows]
@@ -50,8 +48,8 @@ SIDES = (
 """Names of the columns with the names of the two systems that are compared."""
 
 _FORWARD = (
-    "ab original orig normal forward first straight unswapped 1 g1 game1 round1 normale ursprünglich "
-    "directo directa direct directe originale 正順 正序 順 原順 元順 정순"
+    "ab original orig normal forward first straight unswapped 1 g1 game1 round1 normale "
+    "ursprünglich directo directa direct directe originale 正順 正序 順 原順 元順 정순"
 )
 _BACKWARD = (
     "ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2 vertauscht "
@@ -171,7 +169,8 @@ def _add_criteria(shape: Shape, found: Columns, pairs: Criteria) -> None:
 def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]) -> None:
     """Add the step of a file in both option orders, or of a tool's table."""
     if orders := _both_orders(found):
-        shape.steps.append(lambda rows: _by_order(rows, *orders))
+        pairs = {order: {VERDICT: name} for order, name in zip(ORDERS, orders, strict=True)}
+        shape.steps.append(lambda rows: by_criterion(rows, pairs, ORDER))
         shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
         left = [n for n in found if n not in orders and who(n) == JUDGE and order_in(n)]
         if left:
@@ -300,19 +299,6 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
         if chosen or not {*tokens(pair[0])} & _ORDINAL:
             return pair[0], pair[1]
     return None
-
-
-def _by_order(rows: Rows, ab: str, ba: str) -> Rows:
-    """One row an option order."""
-    columns: dict[str, list[Any]] = {
-        name: [value for value in values for _ in range(2)]
-        for name, values in rows.columns.items()
-        if name not in (ab, ba, ORDER)
-    }
-    pairs = zip(rows.columns[ab], rows.columns[ba], strict=True)
-    columns[VERDICT] = [value for pair in pairs for value in pair]
-    columns[ORDER] = ["AB", "BA"] * len(rows)
-    return Rows(columns, [place for place in rows.places for _ in range(2)])
 
 
 def sides_of(found: Columns) -> tuple[str, str] | None:

@@ -1,9 +1,9 @@
 """What each tool calls the parts of a score, and where it keeps them.
 
 MLflow traces (``info.assessments``), Phoenix annotations, Opik traces (``feedback_scores``),
-OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, LangSmith feedback,
-Weave feedback, Label Studio tasks, Argilla records, the log of OpenAI's evals, and the ``scores`` of
-Braintrust and Weave evaluations.
+OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, feedback of
+LangSmith and Weave, tasks of Label Studio, records of Argilla, the log of OpenAI's evals, and the
+``scores`` of Braintrust and Weave evaluations.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
 """Those of a score that neither a person nor a model gave."""
 
 CODE_NAMES = re.compile(
-    r"(.*[ _.])?(levenshtein|bleu|rouge|meteor|edit_?distance|exact_?match|(is|valid)_json|json_(is_)?"
-    r"valid|latency|token_?count|length_?(check|scorer)?|regex)(\W|_|\d|ratio|score|l)*",
+    r"(.*[ _.])?(levenshtein|bleu|rouge|meteor|edit_?distance|exact_?match|(is|valid)_json"
+    r"|json_(is_)?valid|latency|token_?count|length_?(check|scorer)|regex)(\W|_|\d|ratio|score|l)*",
     re.IGNORECASE,
 )
 """Names of scores that code computes."""
