@@ -76,11 +76,11 @@ class Choices:
         return Rows(columns, rows.places)
 
     def order_of(self, value: object, names: Sequence[str]) -> str:
-        """AB or BA, as `_order_named`; AB for a blank cell."""
-        return _order_named(value, names) or "AB"
+        """AB or BA, as `order_named`; AB for a blank cell."""
+        return order_named(value, names) or "AB"
 
 
-def _order_named(value: object, names: Sequence[str] = ()) -> str | None:
+def order_named(value: object, names: Sequence[str] = ()) -> str | None:
     """The order that a cell names: as AB, by what is shown first, or by whether it was swapped."""
     word = fold(str(value))
     if (order := re.sub(r"[\W_]", "", word).upper()) in ORDERS:
@@ -116,7 +116,7 @@ def choices_of(
     names = sides_of(found)
     systems = {fold(t) for name in names or () for t in found[name].texts}
     shown = {*found[order].words} - systems
-    if len(found[order].words) > 1 and not all(map(_order_named, shown)):
+    if len(found[order].words) > 1 and not all(map(order_named, shown)):
         raise JudgeSenseError(
             f"{where}: {order!r} holds {found[order].shown}, which do not say what was shown "
             "first: write AB and BA, or leave it out with --columns order=:AB"

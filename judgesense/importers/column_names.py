@@ -42,7 +42,7 @@ ROLES: Mapping[str, str] = {
     "is_swapped flipped reihenfolge ordre orden ordine ordem volgorde 顺序 順序 順番 순서 порядок",
     "repeat": "repeat trial epoch attempt run rerun run_id iteration replicate seed",
     "task": "task task_type criterion criteria metric dimension aspect rubric_item rubric_name "
-    "criterion_name metric_name rubric",
+    "criterion_name metric_name rubric critère criterio critério kriterium 维度 指标 観点",
     "cluster_id": "cluster_id cluster group_id",
     "raw_text": "reason reasoning rationale explanation justification critique judge_reason "
     "comment feedback raw_text raw_output judge_output judge_response judge_raw grader_output "

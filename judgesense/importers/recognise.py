@@ -70,7 +70,9 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
             ):
                 series.setdefault(edge, []).append(name)
             elif who(name) == PERSON and (
-                any(map(column.meets, judges)) or len({*column.words} & systems) > 1
+                any(map(column.meets, judges))
+                or len({*column.words} & systems) > 1
+                or any(concludes(judge, column.words) for judge in judges)
             ):
                 series.setdefault(kin, []).append(name)
     words = {*vocabulary}
@@ -265,7 +267,9 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     alike = [
         name
         for name, column in found.items()
-        if shares_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
+        if shares_words(column, vocabulary)
+        and not NOT_LABELS.fullmatch(plain(name))
+        and who(name) != PERSON
     ]
     by_name = {plain(name): name for name in reversed([*found])}
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
@@ -326,7 +330,11 @@ def _named_after_judges(
     words = {word for name in named if name in models for word in found[name].words}
     if words and not any(VERDICT_OF.fullmatch(plain(name)) for name in named):
         # A model of a name that no table has: pandalm_7b.
-        same = (n for n, c in found.items() if re.search(r"\d", n) and shares_words(c, words))
+        same = (
+            name
+            for name, column in found.items()
+            if re.search(r"\d", name) and who(name) != PERSON and shares_words(column, words)
+        )
         named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(plain(n))]
     return named
 

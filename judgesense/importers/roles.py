@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
@@ -18,6 +18,8 @@ from judgesense.importers.column_names import (
 )
 from judgesense.importers.columns import ROW, TARGETS, VERDICT
 from judgesense.importers.rows import fits
+from judgesense.importers.shape import order_in
+from judgesense.importers.values import SAME, place_of
 from judgesense.importers.who import JUDGE, who
 from judgesense.text import join
 
@@ -61,12 +63,29 @@ def roles_of(
             notes.append(
                 f"{target!r} ({found[target].shown}) is not used: it is not JudgeSense's column"
             )
+    if "order" not in roles and (order := _order_of(found, judged, used)):
+        roles["order"] = order
     _name_judges(found, judged, roles, where)
     # Elsewhere than in a log, a prompt is what the judged system was asked.
     for target, value in (("task", Path(where).stem), ("template_id", "as judged"), ("prompt", "")):
         roles.setdefault(target, f":{value}")
     _name_items({n: c for n, c in found.items() if n not in used}, found, roles, where)
     return roles
+
+
+def _order_of(found: Columns, judged: Sequence[str], used: Collection[str]) -> str | None:
+    """The column of another name whose values name both orders, beside a choice between two:
+    ``A then B``, or yes and no to ``position_swapped``."""
+    words = {word for name in judged if name in found for word in found[name].words}
+    if not {0, 1} <= {place_of(word, SAME[1]) for word in words}:
+        return None
+    for name, column in found.items():
+        shown = [order_in(word) for word in column.words]
+        orders = {order[1] for order in shown if order is not None}
+        named = order_in(f"{name} order") is not None and column.sides is not None
+        if name not in used and len(column.words) == 2 and (orders == {0, 1} or named):
+            return name
+    return None
 
 
 def _name_judges(found: Columns, judged: Sequence[str], roles: dict[str, str], where: str) -> None:

@@ -33,7 +33,7 @@ from judgesense.importers.tools import (
     scores_in,
 )
 from judgesense.importers.values import fold, number_in, parsed, word_of
-from judgesense.importers.who import JUDGE, matched, subject, who
+from judgesense.importers.who import JUDGE, matched, tokens, who
 from judgesense.text import join, plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
@@ -149,10 +149,10 @@ def _tasks_of_people(
     """
     ours, theirs = _words_by_name(judged), _words_by_name(people)
     names = [name for name in ours if pick in (None, name)]
-    stems = {subject(name): name for name in reversed(names)}
-    pairs = matched(stems, [subject(name) for name in theirs])
+    stems = {_stem(name): name for name in reversed(names)}
+    pairs = matched(stems, map(_stem, theirs))
     tasks = {
-        name: name if name in names else stems.get(pairs.get(subject(name), "")) for name in theirs
+        name: name if name in names else stems.get(pairs.get(_stem(name), "")) for name in theirs
     }
     for numbers in (False, True):
         left = [name for name, task in tasks.items() if task is None]
@@ -207,6 +207,11 @@ def _verdict_in(value: Any) -> Any:
 
 def _is_of_users(score: Score) -> bool:
     return score.kind.upper() == "API" and bool(END_USER.search(plain(score.task)))
+
+
+def _stem(name: str) -> str:
+    """A score's name without who scored: ``tone`` of ``tone_human``."""
+    return "_".join(word for word in tokens(name) if who(word) is None)
 
 
 def _rows(path: Path) -> Iterator[Record]:

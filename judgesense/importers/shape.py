@@ -56,8 +56,12 @@ _BACKWARD = (
     "getauscht umgekehrt inversé inversée inverse invertido invertida inverso inversa invertito "
     "invertita scambiato scambiata 逆順 反序 逆 交換後 交换后 역순"
 )
-_ARROW = re.compile(r"\b([abAB12])\s*(?:/|→|->|>|-|vor|then|dann|puis|luego)\s*([abAB12])\b")
-"""An order in a name: ``A/B``, ``B → A``."""
+_LEADS = re.compile(
+    r"\b([ab12])\b\s*(?:(?:/|→|->|>|-|vor|then|dann|puis|luego|poi)\s*[ab12]\b"
+    r"|(?:is |shown |wird )?(?:first|zuerst|d.abord|primero|prima|先))",
+    re.IGNORECASE,
+)
+"""What is shown first: ``A/B``, ``B → A``, ``B first``."""
 _AB, _BA = frozenset(_FORWARD.split()), frozenset(_BACKWARD.split())
 """In the name of a column of verdicts, the order of the options."""
 _ORDER = frozenset({"order", "pass", "position", "positions", "game", "round", "g", "options"})
@@ -71,8 +75,8 @@ def order_in(name: str) -> tuple[str, int] | None:
     >>> order_in("judge_pick_swapped_order (A = response_b)"), order_in("Modellurteil A/B")
     (('judge_pick', 1), ('modellurteil', 0))
     """
-    joined = _ARROW.sub(lambda two: "".join(two.groups()), name)
-    words = tokens(re.sub(r"\(.*\)", "", joined))
+    joined = _LEADS.sub(lambda lead: f" {'ab' if lead[1] in 'aA1' else 'ba'} ", name)
+    words = tokens(re.sub(r"\([^)]*=[^)]*\)", "", joined))
     named = [word for word in words if word in _AB | _BA]
     if len(named) != 1 or (named[0] in _ORDINAL and not {*words} & _ORDER):
         return None

@@ -119,10 +119,11 @@ _AT_START = re.compile(
     r"|context[ _](?:length|window)|(?:this model's )?maximum context|prompt is too long"
     r"|(?:could|can) ?not (?:parse|extract)|failed to (?:parse|extract|decode|get|generate|call)"
     r"|unable to (?:parse|extract)|unparse?able|invalid json|json ?decode|no json\b"
-    r"|not[ _]pars(?:e?able|ed)\b|pars(?:e|ing)[ _](?:error|fail\w*)|invalid (?:output|response|format)\b"
-    r"|(?:final )?(?:grade|score|verdict|label|rating) not found\b|no (?:grade|verdict|label) found\b"
+    r"|not[ _]pars(?:e?able|ed)\b|pars(?:e|ing)[ _](?:error|fail\w*)"
+    r"|invalid (?:output|response|format)\b|no (?:grade|verdict|label) found\b"
+    r"|(?:final )?(?:grade|score|verdict|label|rating) not found\b"
     r"|[\[_<]{1,2}(?:invalid|no[ _]?match|unknown|missing)[\]_>]{1,2}\s*$"
-    r"|(?:调用|请求|解析)(?:失败|错误|超时)|超时|(?:api ?)?エラー|タイムアウト|(?:api ?)?오류|시간 초과"
+    r"|(?:调用|请求|解析)(?:失败|错误|超时)|超时|(?:api ?)?(?:エラー|오류)|タイムアウト|시간 초과"
     r"|zeitüberschreitung|délai dépassé|tiempo de espera|délai d.attente|tempo esgotado"
     r"|scorer_error|traceback \(most recent)",
     re.IGNORECASE,

@@ -35,7 +35,8 @@ _PEOPLE = (
     "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
     "relecteur* relectrice* correcteur* bewerter* korrektor* insan uzman* człowiek ekspert* "
     "человек* люди эксперт* асессор* разметчик* людина експерт* "
-    "人手 人工 人間 人间 人类 真人 专家 專家 専門家 標注員 标注员 標注 标注 評価者 사람 평가자 전문가 검수"
+    "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 標注 标注 評価者 "
+    "사람 평가자 전문가 검수"
 )
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
@@ -50,16 +51,18 @@ _JUDGED = (
 """What people are asked about an output: "Is it correct?", not "Is it urgent?"."""
 _CRITERIA = (
     "accura* corret* corrett* correct* korrekt* richtig* exact* précis* faithful* ground* factual* "
-    "relevan* helpful* useful* complete* vollständig* complétude concis* clar* klar* fluen* flüssig* "
-    "coheren* cohéren* consisten* tone ton tono style stil* polite* höflich* safe* harmless* toxic* "
-    "hallucinat* readab* adequa* empath* format* grammar* brevity depth "
-    "准确* 正确* 完整* 清晰* 流畅* 相关* 语气* 礼貌* 正確* 明確* 流暢* 関連* 丁寧* 정확* 명확* 유창* 관련*"
+    "relevan* helpful* useful* complete* vollständig* complétude concis* clar* klar* fluen* "
+    "flüssig* coheren* cohéren* consisten* tone ton tono style stil* polite* höflich* safe* "
+    "harmless* toxic* hallucinat* readab* adequa* empath* format* grammar* brevity depth "
+    "准确* 正确* 完整* 清晰* 流畅* 相关* 语气* 礼貌* 正確* 明確* 流暢* 関連* 丁寧* "
+    "정확* 명확* 유창* 관련*"
 )
 """Criteria that outputs are judged by, where persons' names could stand, too."""
 _WHAT = (
     "score scores label labels verdict rating ratings grade judgement judgment decision choice "
     "pred prediction value result answer reason reasons explanation comment model name id response "
-    "output raw winner text said check pick feedback note nota noten 점수 평점 評価 得点 评分 評分 打分 得分 分数"
+    "output raw winner text said check pick feedback note nota noten "
+    "점수 평점 評価 得点 评分 評分 打分 得分 分数"
 )
 """What was said, without saying on what."""
 
@@ -128,11 +131,13 @@ def is_perhaps_person(name: str) -> bool:
 def subject(name: str) -> str:
     """What a verdict is about: its name without who said it and what was said.
 
-    >>> subject("LLM判定_正確性"), subject("人工准确性评分"), subject("human_tone"), subject("judge_rating")
-    ('正確性', '准确性', 'tone', '')
+    >>> subject("人工准确性评分"), subject("Rater 2 tone"), subject("GPT-4o tone"), subject("judge")
+    ('准确性', 'tone', 'tone', '')
     """
-    left = []
+    left, by_model = [], who(name) == JUDGE
     for word in tokens(name):
+        if word.isdecimal() or (by_model and re.match(r"\d", word)):
+            continue  # The number of a person, or a model's version.
         if word[0] > "\u3000":
             word = _SAID.sub("", word)
         elif any(_is_one(word, kinds) for kinds in (_MODELS, _JUDGES, _PEOPLE, _WHAT)):
@@ -156,7 +161,7 @@ _SAID = re.compile(
 def akin(one: str, other: str) -> bool:
     """Whether two names, as `subject` has them, share a word but for its ending.
 
-    >>> akin("faithful", "faithfulness"), akin("relevant", "answer_relevancy"), akin("tone", "style")
+    >>> akin("faithful", "faithfulness"), akin("relevant", "answer_relevancy"), akin("a", "b")
     (True, True, False)
     """
     return any(_same_stem(a, b) for a, b in product(one.split("_"), other.split("_")))

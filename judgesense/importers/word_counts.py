@@ -23,8 +23,8 @@ from judgesense.tasks import UNDECIDED, is_scale
 
 _YES_NO = (
     "yes y true correct right pass passed 1 是 对 正确 通过 合格 はい 正しい 正解 네 예 맞음 적합",
-    "no n false incorrect wrong fail failed 0 否 不是 不对 错误 不正确 不通过 不合格 いいえ 間違い 不正解 "
-    "아니오 틀림 부적합",
+    "no n false incorrect wrong fail failed 0 否 不是 不对 错误 不正确 不通过 不合格 いいえ "
+    "間違い 不正解 아니오 틀림 부적합",
 )
 """Words that have no degrees."""
 _ASIDE = frozenset(
