@@ -1,4 +1,4 @@
-"""How a file of verdicts is read: its layout, its labels, and the lines that say it to a person."""
+"""How a file of verdicts is read: its labels, and the lines that say it to a person."""
 
 from __future__ import annotations
 
@@ -11,43 +11,18 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
-from judgesense.importers.choices import (
-    LABELS,
-    Choices,
-    as_sides,
-    choices_of,
-    concluded,
-    winners_of,
-)
+from judgesense.importers.choices import LABELS
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
-from judgesense.importers.columns import ORDER, REPEAT, ROW, VERDICT
-from judgesense.importers.criteria import OnTheirTask, criteria_of, require_one_criterion
+from judgesense.importers.columns import REPEAT, ROW
 from judgesense.importers.label_space import space_of
-from judgesense.importers.numbers import (
-    ScoresOfJudge,
-    contradictions,
-    is_range,
-    rescaled,
-    scores_beside,
-)
+from judgesense.importers.layout import Layout, lay_out
+from judgesense.importers.numbers import ScoresOfJudge, scores_beside
 from judgesense.importers.people import Vocabulary
-from judgesense.importers.recognise import (
-    concludes,
-    looks_like_labels,
-    own_label,
-    recognise,
-)
-from judgesense.importers.repeats import RepeatSteps
+from judgesense.importers.recognise import looks_like_labels
 from judgesense.importers.roles import MOST_TASKS
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
-from judgesense.importers.shape import (
-    Shape,
-    Step,
-    only,
-    shape_of,
-    through,
-)
-from judgesense.importers.values import fold, with_other
+from judgesense.importers.shape import Step, only, through
+from judgesense.importers.values import with_other
 from judgesense.text import join, sentence
 
 _SHOWN = {
@@ -88,153 +63,6 @@ class Understood(NamedTuple):
         """What `judgesense.importers.log.import_log` is asked, but for the steps."""
         names = ("columns", "labels", "people", "texts", "tasks")
         return {name: getattr(self, name) for name in names} | {"mapping": dict(self.mapping)}
-
-
-class Layout(NamedTuple):
-    """What the columns of a file are after its steps: those of verdicts, of people's labels, and
-    column of the decision log -> column.
-
-    ``mapping`` are words of verdicts and labels, ``steps`` makes the steps anew for each pass over
-    the file, and ``choices`` says how its choices between two are read.
-    """
-
-    found: Columns
-    size: int
-    judged: list[str]
-    people: list[str]
-    roles: dict[str, str]
-    mapping: dict[str, str]
-    steps: Callable[[], Sequence[Step]]
-    choices: Choices | None
-    rescaled: bool = False
-    """Whether the user said on which scales the scores are."""
-
-
-def lay_out(
-    read: Callable[[], Iterable[Rows]],
-    where: str,
-    notes: list[str],
-    *,
-    joined: Mapping[str, Mapping[str, str]] | None = None,
-    mapping: Mapping[str, str] | None = None,
-    is_log: bool = False,
-    people: Sequence[str] = (),
-    verdicts: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
-    flag: str = "--verdict ",
-) -> Layout:
-    """How the rows of a file are laid out; what is given is taken as it is.
-
-    ``read`` reads the file's rows. ``verdicts``, ``people`` and ``columns`` are those of
-    `recognise`, ``joined`` people's labels from other files, by person and item. In a log of
-    another tool (``is_log``) verdicts and their roles are known. ``notes`` gets what a person
-    should know. Raises JudgeSenseError for an unknown column, and without verdicts.
-    """
-    columns = dict(columns or {})
-    roles_named = (columns[name] for name in ("raw_decision", "gold", "task") if name in columns)
-    named = [*verdicts, *people, *(name for name in roles_named if name[:1] != ":")]
-    pairs = criteria_of(verdicts, people)
-    shape, found, size = (
-        (Shape(), *columns_of(read()))
-        if is_log
-        else shape_of(read, [*named, *columns.values()], named, pairs, where)
-    )
-    if pairs and shape.has_tasks:
-        verdicts, people = (), ()  # They are columns of the step now.
-    notes += shape.notes
-    added = _joined(joined or {}, found, size, where)
-    found = {**found, **added}
-    if not named and not is_log and (own := own_label(found, shape.rows(read()))):
-        verdicts = [own]
-        notes.append(
-            f"no labels from people: {own!r} beside a score and its explanation, or one that says "
-            f"the same in each row, is the judge's. If people gave it, add --human {own}"
-        )
-    judged, asked, roles = recognise(
-        found,
-        where,
-        notes,
-        verdicts=verdicts,
-        people=[*added, *(people or shape.people)],
-        columns={**shape.added, **columns},
-        is_log=is_log,
-        flag=flag,
-    )
-    if not (verdicts or shape.people or people or is_log):
-        require_one_criterion(judged, asked, where)
-    if not is_log and "margin" in found and "raw_decision" not in judged:
-        roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
-    if len(judged) == 1 and (text := contradictions(found, judged[0], shape.rows(read()))):
-        notes.append(text)
-    if shape.has_tasks and asked and not shape.people:
-        notes.append(
-            f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} on none of the criteria: "
-            "each is compared with the whole, which is no agreement on the criterion"
-        )
-    words, choices = dict(mapping or {}), None
-    steps = list(shape.steps)
-
-    def apply(step: Step) -> None:
-        """Add a step; the columns are those after it."""
-        steps.append(step)
-        found.update(columns_of(through(steps, read()))[0])
-
-    one = judged[0] in found and len(judged) == 1 and "order" in roles and not is_log
-    if one and (labels := concludes(found[judged[0]], ())):
-        apply(partial(concluded, name=judged[0], labels=labels))
-        roles |= {"raw_text": judged[0], "raw_decision": VERDICT}
-        judged = [VERDICT]
-    if not is_log:
-        inside = [name for name in asked if name not in added]
-        choices = choices_of(
-            through(steps, read()), found, judged, inside, roles, words, where, notes
-        )
-    if choices is None and "order" in shape.added:
-        raise JudgeSenseError(
-            f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
-            "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
-        )
-    scales = {key: value for key, value in words.items() if is_range(key) and is_range(value)}
-    words = {key: value for key, value in words.items() if key not in scales}
-    if on_tasks := OnTheirTask.of(found, asked, roles, where):
-        apply(on_tasks)
-    if scales:
-        apply(partial(rescaled, names=judged, scales=scales))
-    if choices is not None:
-        roles["order"] = ORDER
-        _name_pairs(choices, found, roles)
-        apply(choices)
-        words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
-    elif sides := winners_of(found, judged, roles):
-        apply(partial(as_sides, names=[*judged, *asked], sides=sides))
-        notes.append(f"winners are named by {join([*map(repr, sides)])}")
-    repeats = RepeatSteps(steps, found, judged, roles, is_log)
-    size = repeats.count(read(), notes) or size
-    return Layout(found, size, judged, asked, roles, words, repeats, choices, bool(scales))
-
-
-def _joined(
-    labels: Mapping[str, Mapping[str, str]], found: Columns, size: int, where: str
-) -> dict[str, Column]:
-    """The labels of each person in other files, as a column beside those of the file."""
-    added: dict[str, Column] = {}
-    for rater, by_item in labels.items():
-        if rater in found:
-            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
-        added[rater] = Column()
-        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
-    return added
-
-
-def _name_pairs(choices: Choices, found: Columns, roles: dict[str, str]) -> None:
-    """Where a file names both systems, an item is a pair of them, and the question a cluster."""
-    if choices.names is None or "system_id" in roles:
-        return
-    pair = f"{{{choices.names[0]}}}|{{{choices.names[1]}}}"
-    roles["system_id"] = pair
-    if roles["item_id"] != ROW and any(len(found[n].texts) > 1 for n in choices.names):
-        roles.setdefault("cluster_id", roles["item_id"])
-        roles["item_id"] = f"{{{roles['item_id']}}}/{pair}"
 
 
 def understand(

@@ -30,9 +30,10 @@ from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ADDED, NAMES, ROW, ColumnMap
 from judgesense.importers.copies import Copies
 from judgesense.importers.label_space import space_of
+from judgesense.importers.layout import Layout, lay_out
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
-from judgesense.importers.reading import Layout, lay_out, understand
+from judgesense.importers.reading import understand
 from judgesense.importers.rows import converted, texts_of
 from judgesense.importers.shape import Step, through
 from judgesense.importers.values import LONGEST, MOST, fold, stated, word_of
