@@ -60,10 +60,9 @@ def lay_out(
 ) -> Layout:
     """How the rows of a file are laid out; what is given is taken as it is.
 
-    ``read`` reads the file's rows. ``verdicts``, ``people`` and ``columns`` are those of
-    `recognise`, ``joined`` people's labels from other files, by person and item. In a log of
-    another tool (``is_log``) verdicts and their roles are known. ``notes`` gets what a person
-    should know. Raises JudgeSenseError for an unknown column, and without verdicts.
+    ``verdicts``, ``people`` and ``columns`` are those of `recognise`, ``joined`` people's labels
+    from other files, by person and item. In a log of another tool (``is_log``) verdicts and their
+    roles are known. Raises JudgeSenseError for an unknown column, and without verdicts.
     """
     columns = dict(columns or {})
     roles_named = (columns[name] for name in ("raw_decision", "gold", "task") if name in columns)
@@ -92,7 +91,8 @@ def lay_out(
         is_log=is_log,
         flag=flag,
     )
-    if not (verdicts or shape.people or people or is_log):
+    given = verdicts or shape.people or people or is_log
+    if not given and OnTheirTask.of(found, asked, roles, where) is None:
         require_one_criterion(judged, asked, where)
     if not is_log and "margin" in found and "raw_decision" not in judged:
         roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
