@@ -65,23 +65,12 @@ _LABELLED = (
 VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
 """Names of a column of verdicts, and of one of people's labels, the best first."""
 
-RATERS = [
-    "rater",
-    "annotator",
-    "annotator_id",
-    "rater_id",
-    "annotator_name",
-    "rater_name",
-    "labeler",
-    "labeller",
-    "reviewer",
-    "person",
-    "worker",
-    "worker_id",
-    "coder",
-    "completed_by",
-    *(f"{done}_by" for done in ("labeled", "labelled", "annotated", "reviewed", "rated", "graded")),
-]
+_RATERS = (
+    "rater annotator annotator_id rater_id annotator_name rater_name labeler labeller reviewer "
+    "person worker worker_id coder completed_by labeled_by labelled_by annotated_by reviewed_by "
+    "rated_by graded_by"
+)
+RATERS = _RATERS.split()
 """Names of the column that says who labelled, the best first."""
 
 VERDICT_OF = re.compile(

@@ -13,25 +13,13 @@ from judgesense.importers.rows import texts_of
 from judgesense.importers.values import NUMBER
 from judgesense.importers.who import PERSON, who
 
-RAGAS = frozenset(
-    {
-        "answer_correctness",
-        "answer_relevancy",
-        "answer_similarity",
-        "context_entity_recall",
-        "context_precision",
-        "context_recall",
-        "context_relevance",
-        "factual_correctness",
-        "faithfulness",
-        "llm_context_precision_with_reference",
-        "llm_context_precision_without_reference",
-        "noise_sensitivity",
-        "response_groundedness",
-        "response_relevancy",
-        "semantic_similarity",
-    }
+_RAGAS = (
+    "answer_correctness answer_relevancy answer_similarity context_entity_recall "
+    "context_precision context_recall context_relevance factual_correctness faithfulness "
+    "llm_context_precision_with_reference llm_context_precision_without_reference "
+    "noise_sensitivity response_groundedness response_relevancy semantic_similarity "
 )
+RAGAS = frozenset(_RAGAS.split())
 """Columns of ragas' results, each a metric."""
 
 

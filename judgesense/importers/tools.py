@@ -26,110 +26,30 @@ NESTED = (
 )
 """Where a row holds its scores; a row without any of them is a score itself."""
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "name": (
-        "assessment_name",
-        "annotation_name",
-        "attributes.gen_ai.evaluation.name",
-        "gen_ai.evaluation.name",
-        "feedback_type",
-        "name",
-        "key",
-        "from_name",
-    ),
-    "label": (
-        "stringValue",
-        "string_value",
-        "result.label",
-        "attributes.gen_ai.evaluation.score.label",
-        "gen_ai.evaluation.score.label",
-        "category_name",
-        "label",
-    ),
-    "value": (
-        "feedback.value",
-        "expectation.value",
-        "payload.value",
-        "payload.detoned",
-        "payload.emoji",
-        "payload.output.passed",
-        "payload.output.score",
-        "payload.output.label",
-        "payload.output",
-        "result.score",
-        "attributes.gen_ai.evaluation.score.value",
-        "gen_ai.evaluation.score.value",
-        "value",
-        "score",
-    ),
-    "kind": (
-        "source.source_type",
-        "annotator_kind",
-        "feedback_source.type",
-        "source.type",
-        "source",
-        "eventName",
-    ),
-    "who": (
-        "source.source_id",
-        "authorUserId",
-        "author_user_id",
-        "authorUserName",
-        "feedback_source.user_name",
-        "feedback_source.user_id",
-        "completed_by",
-        "user_id",
-        "wb_user_id",
-        "last_updated_by",
-        "created_by",
-        "creator",
-        "identifier",
-        "attributes.reviewer.name",
-        "attributes.enduser.id",
-    ),
-    "why": (
-        "rationale",
-        "comment",
-        "reason",
-        "result.explanation",
-        "attributes.gen_ai.evaluation.explanation",
-        "gen_ai.evaluation.explanation",
-        "explanation",
-    ),
-    "when": (
-        "last_update_time",
-        "create_time",
-        "last_updated_at",
-        "updatedAt",
-        "updated_at",
-        "modified_at",
-        "createdAt",
-        "created_at",
-        "timeUnixNano",
-        "timestamp",
-    ),
-    "error": (
-        "feedback.error.error_message",
-        "feedback.error",
-        "error.error_message",
-        "attributes.error.type",
-        "error",
-    ),
-    "model": ("metadata.model", "judge_model", "model_version"),
-    "item": (
-        "sample_id",
-        "attributes.gen_ai.response.id",
-        "gen_ai.response.id",
-        "trace_id",
-        "traceId",
-        "run_id",
-        "span_id",
-        "spanId",
-        "call_id",
-        "info.trace_id",
-        "id",
-    ),
-    "part": ("observationId", "observation_id", "spanId", "span_id"),
+FIELDS: Mapping[str, str] = {
+    "name": "assessment_name annotation_name attributes.gen_ai.evaluation.name "
+    "gen_ai.evaluation.name feedback_type name key from_name",
+    "label": "stringValue string_value result.label attributes.gen_ai.evaluation.score.label "
+    "gen_ai.evaluation.score.label category_name label",
+    "value": "feedback.value expectation.value payload.value payload.detoned payload.emoji "
+    "payload.output.passed payload.output.score payload.output.label payload.output "
+    "result.score attributes.gen_ai.evaluation.score.value gen_ai.evaluation.score.value "
+    "value score",
+    "kind": "source.source_type annotator_kind feedback_source.type source.type source eventName",
+    "who": "source.source_id authorUserId author_user_id authorUserName "
+    "feedback_source.user_name feedback_source.user_id completed_by user_id wb_user_id "
+    "last_updated_by created_by creator identifier attributes.reviewer.name "
+    "attributes.enduser.id",
+    "why": "rationale comment reason result.explanation "
+    "attributes.gen_ai.evaluation.explanation gen_ai.evaluation.explanation explanation",
+    "when": "last_update_time create_time last_updated_at updatedAt updated_at modified_at "
+    "createdAt created_at timeUnixNano timestamp",
+    "error": "feedback.error.error_message feedback.error error.error_message "
+    "attributes.error.type error",
+    "model": "metadata.model judge_model model_version",
+    "item": "sample_id attributes.gen_ai.response.id gen_ai.response.id trace_id traceId "
+    "run_id span_id spanId call_id info.trace_id id",
+    "part": "observationId observation_id spanId span_id",
 }
 """The names of a score's parts, the best first; dots reach into objects."""
 
@@ -193,7 +113,7 @@ def inside(values: Mapping[str, Any], path: str) -> Any:
 
 def field_of(values: Mapping[str, Any], field: str) -> Any:
     """A part of a score, by the first of its names that has a value."""
-    found = (inside(values, name) for name in FIELDS[field])
+    found = (inside(values, name) for name in FIELDS[field].split())
     return next((each for each in found if each not in (None, "", {}, [])), None)
 
 

@@ -83,27 +83,11 @@ _BETWEEN = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
 NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
-_NOTHING = frozenset(
-    {
-        "",
-        "n/a",
-        "#n/a",
-        "na",
-        "nan",
-        "null",
-        "<na>",
-        "nil",
-        "#value!",
-        "#ref!",
-        "-",
-        "--",
-        "?",
-        "??",
-        "???",
-        "n.a.",
-    }
-    | {"k. a.", "k.a.", "keine angabe", "s/o", "n. v."}
+_BLANK = (
+    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,n.a.,k. a.,k.a.,keine angabe,s/o,"
+    "n. v."
 )
+_NOTHING = frozenset(_BLANK.split(","))
 _AT_START = re.compile(
     r"\W*(?:"
     r"\W*error\]|(?:[\w.]+\.)?\w*(?:error|erreur|fehler|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"

@@ -27,31 +27,11 @@ _YES_NO = (
     "間違い 不正解 아니오 틀림 부적합",
 )
 """Words that have no degrees."""
-_ASIDE = frozenset(
-    [
-        "none",
-        "skip",
-        "skipped",
-        "unsure",
-        "not sure",
-        "unclear",
-        "maybe",
-        "cannot tell",
-        "can't tell",
-        "don't know",
-        "não sei",
-        "no sé",
-        "unklar",
-        "weiß nicht",
-        "je ne sais pas",
-        "non so",
-        "わからない",
-        "不明",
-        "不确定",
-        "모름",
-        "모르겠음",
-    ]
+_UNDECIDED = (
+    "none,skip,skipped,unsure,not sure,unclear,maybe,cannot tell,can't tell,don't know,não sei,"
+    "no sé,unklar,weiß nicht,je ne sais pas,non so,わからない,不明,不确定,모름,모르겠음"
 )
+_ASIDE = frozenset(_UNDECIDED.split(","))
 _FEW = 0.03
 """Beside a usual pair these are no labels, nor is any other word with at most this share."""
 RARE = 0.02
