@@ -42,6 +42,10 @@ def require_columns(found: Columns, where: str, names: Iterable[str], flag: str)
             raise JudgeSenseError(f"{where}: no column {name!r} ({flag}){hint}")
 
 
+_ROLE = 6
+"""Letters of a word for a person that its feminine and plural share."""
+
+
 def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] = ()) -> list[str]:
     """The columns with people's labels, by their names and values.
 
@@ -68,13 +72,13 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 and "?" not in name
                 and (len(tokens(last)) > 1 or (edge < key and key[0] > "\u3000"))
             ):
-                series.setdefault(edge, []).append(name)
+                series.setdefault(edge[:_ROLE], []).append(name)
             elif who(name) == PERSON and (
                 any(map(column.meets, judges))
                 or len({*column.words} & systems) > 1
                 or any(concludes(judge, column.words) for judge in judges)
             ):
-                series.setdefault(kin, []).append(name)
+                series.setdefault((person_at_edge(name, True) or kin)[:_ROLE], []).append(name)
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
@@ -333,7 +337,9 @@ def _named_after_judges(
         same = (
             name
             for name, column in found.items()
-            if re.search(r"\d", name) and who(name) != PERSON and shares_words(column, words)
+            if re.search(r"\d[bB](?![a-z])|\d\.\d", name)
+            and who(name) != PERSON
+            and shares_words(column, words)
         )
         named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(plain(n))]
     return named

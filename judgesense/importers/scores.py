@@ -282,8 +282,13 @@ def _context(row: Mapping[str, Any]) -> dict[str, Any]:
     flat = {**row, **(info if isinstance(info := row.get("info"), Mapping) else {})}
     taken = {"info", "judge", "task", "people", "status", "error", "order", "repeat", "gold"}
     scores = {name.rpartition(".")[2] for name in NESTED} | {"data", "spans", "predictions"}
+    kept = {name: value for name, value in flat.items() if name not in taken | scores}
     return {
-        name: value for name, value in flat.items() if name not in taken | scores and value != ""
+        name: {k: v for k, v in value.items() if k not in scores}
+        if isinstance(value, Mapping)
+        else value
+        for name, value in kept.items()
+        if value != ""
     }
 
 

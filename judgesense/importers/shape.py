@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import (
     RATERS,
+    ROLES,
     Column,
     Columns,
     columns_of,
@@ -245,7 +246,7 @@ def _is_nested(column: Column) -> bool:
     )
 
 
-_WHO = (*RATERS, "who")
+_WHO = (*RATERS, "who", "evaluator", "scorer", "author")
 
 
 def _is_list(column: Column, of_people: bool) -> bool:
@@ -262,13 +263,18 @@ def _is_list(column: Column, of_people: bool) -> bool:
 
 def _spread(rows: Rows, names: Collection[str]) -> Rows:
     """The rows with a column for each person in lists of objects: ``panel.ana``, ``panel.ben``."""
-    columns = dict(rows.columns)
+    columns, about = dict(rows.columns), ROLES["task"].split()
     for name in names:
         for at, cell in enumerate(values_in(rows, name) or []):
             for number, one in enumerate(cell if isinstance(cell, list) else parsed(cell) or [], 1):
-                person = next((one[key] for key in (*_WHO, "name") if key in one), number)
-                path = name if who(name) == PERSON else f"people.{name}"
-                columns.setdefault(f"{path}.{person}", [None] * len(rows))[at] = one
+                keys = [
+                    next((k for k in names if k in one), "") for names in ((*_WHO, "name"), about)
+                ]
+                person, criterion = (str(one.get(key, "")) for key in keys)
+                is_said = who(name) == PERSON or who(person) == JUDGE
+                path = [name if is_said else f"people.{name}", person or str(number), criterion]
+                cells = columns.setdefault(".".join(filter(None, path)), [None] * len(rows))
+                cells[at] = {key: value for key, value in one.items() if key not in keys}
     return Rows(columns, rows.places)
 
 

@@ -33,10 +33,11 @@ _PEOPLE = (
     "anotador* anotadora labeler* labeller* coder* worker* crowd* qa panel gold golden truth "
     "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
     "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
-    "relecteur* relectrice* correcteur* bewerter* korrektor* insan uzman* człowiek ekspert* "
+    "annotatric* évaluatric* valutatric* revisora relecteur* relectrice* correcteur* bewerter* "
+    "korrektor* insan uzman* człowiek ekspert* "
     "человек* люди эксперт* асессор* разметчик* людина експерт* "
-    "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 標注 标注 評価者 "
-    "사람 평가자 전문가 검수"
+    "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 评审员 評審員 "
+    "审核员 標注 标注 評価者 사람 평가자 전문가 검수"
 )
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
@@ -106,14 +107,13 @@ def who(name: str) -> str | None:
     return None
 
 
-def person_at_edge(name: str) -> str | None:
-    """The word for a person at the start or the end of a name that names no judge."""
+def person_at_edge(name: str, anywhere: bool = False) -> str | None:
+    """The word for a person at the start or the end of a name that names no judge, or in it."""
     words = tokens(name)
     if who(name) != PERSON:
         return None
-    named = (
-        w.strip("*") for end in words[:1] + words[-1:] for w in _PEOPLE.split() if _is_one(end, w)
-    )
+    ends = words if anywhere else words[:1] + words[-1:]
+    named = (w.strip("*") for end in ends for w in _PEOPLE.split() if _is_one(end, w))
     return next(named, None)
 
 
