@@ -91,7 +91,7 @@ def order_named(value: object, names: Sequence[str] = ()) -> str | None:
         return ORDERS[word in ("true", "yes")]
     if (place := place_of(word, SAME[1])) is not None:
         return ORDERS[place % 2]
-    named = order_in(f"{word} order")
+    named = order_in(f"{value} order")
     return None if named is None else ORDERS[named[1]]
 
 
@@ -115,8 +115,8 @@ def choices_of(
         return None
     names = sides_of(found)
     systems = {fold(t) for name in names or () for t in found[name].texts}
-    shown = {*found[order].words} - systems
-    if len(found[order].words) > 1 and not all(map(order_named, shown)):
+    shown = [text for text in found[order].texts if fold(text) not in systems]
+    if len(found[order].texts) > 1 and not all(map(order_named, shown)):
         raise JudgeSenseError(
             f"{where}: {order!r} holds {found[order].shown}, which do not say what was shown "
             "first: write AB and BA, or leave it out with --columns order=:AB"

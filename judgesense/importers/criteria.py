@@ -12,7 +12,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import NOT_LABELS, Columns, plain
-from judgesense.importers.columns import HUMAN, TASK, VERDICT, ColumnMap, values_in
+from judgesense.importers.columns import HUMAN, ITEM, TASK, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tool_tables import RAGAS
 from judgesense.importers.who import (
@@ -59,7 +59,7 @@ def criteria_in(found: Columns, where: str) -> Criteria:
         people = _people_by_criterion(usable, judged)
         if len(people) < 2:
             _ask_whose(found, judged, others, where)
-    if len(judged) < 2 or not matched(judged, people):
+    if max(len(judged), len(people)) < 2 or not matched(judged, people):
         ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
         own = {stem: {VERDICT: f"{stem}.label"} for stem in ends if f"{stem}.score" in found}
         return dict(sorted(own.items())) if len(own) > 1 else {}
@@ -131,8 +131,8 @@ def require_one_criterion(judged: Sequence[str], people: Sequence[str], where: s
         names = join([*map(repr, known[0] if known else [*judged, *people])])
         raise JudgeSenseError(
             f"{where}: {names} may be several criteria, not several judges or people; name "
-            f"one: --verdict {shlex.quote(judged[0])} --human {shlex.quote(people[0])}. If all "
-            f"are on the same: --verdict {shlex.quote(','.join(judged))} --human "
+            f"one: --verdict {shlex.quote(judged[0])} --human {shlex.quote(people[0])}, or all, "
+            f"which are paired by name: --verdict {shlex.quote(','.join(judged))} --human "
             f"{shlex.quote(','.join(people))}"
         )
 
@@ -175,6 +175,7 @@ def by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]], named: str 
         cells = zip(*(part or empty for part in parts), strict=True)
         columns[column] = [None if v is ABSENT else v for row in cells for v in row]
     columns[named] = [*pairs] * len(rows)
+    columns[ITEM] = [place.rpartition(" ")[2] for place in rows.places for _ in range(n)]
     return Rows(columns, [place for place in rows.places for _ in range(n)])
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
 from judgesense.importers.labels import ordered
@@ -20,6 +21,22 @@ def comparable(ours: set[str], theirs: set[str]) -> bool:
     """Whether two vocabularies, folded, share a word, or mean the same (`SAME`)."""
     families = ({*" ".join(family).replace("_", " ").split(" ")} for family in SAME)
     return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+
+
+def concludes(column: Column, labels: Collection[str]) -> tuple[str, ...] | None:
+    """The labels of which most texts of a column state one: those given, or the sides of a
+    choice."""
+    size, longest = column.texts.total(), max(map(len, column.words), default=0)
+    for known in (tuple(labels), ("A", "B", "C"), ("A", "B", "tie")):
+        if len(known) > 1 and longest > max(map(len, known)) + _SENTENCE:
+            read = sum(n for text, n in column.texts.items() if parse(text, known) in known)
+            if 3 * read > 2 * size:
+                return known
+    return None
+
+
+_SENTENCE = 10
+"""A text of so many characters more than a label is no label, also where words are short."""
 
 
 def space_of(
@@ -43,6 +60,7 @@ def space_of(
     _require_labels(file)
     texts = [name for name in judged if name in file.columns and not file.columns[name].labels]
     if texts or not file.ours.counts:
+        _require_stated(file, texts)
         return ordered(file.known.values()) or None  # The labels are looked for in the texts.
     if labels := _sides(file):
         return labels
@@ -212,6 +230,19 @@ def _sides(file: _Vocabularies) -> tuple[str, ...] | None:
         f"words for the same side are one label: {','.join(map('='.join, file.mapping.items()))}"
     )
     return tuple(spelled[w] for place in sorted(named) for w in named[place] if w not in same)
+
+
+def _require_stated(file: _Vocabularies, texts: Sequence[str]) -> None:
+    """Raise JudgeSenseError for a judge's texts of which none states a label of people's."""
+    labels = tuple(file.known.values())
+    for name in texts if len(labels) > 1 else ():
+        column = file.columns[name]
+        if column.filled and not any(parse(text, labels) in labels for text in column.texts):
+            raise JudgeSenseError(
+                f"{file.where}: no text in {name!r} states one of people's labels "
+                f"({', '.join(labels[:5])}); name the judge's verdicts, and which label is which: "
+                f"--answers PASS,FAIL --map {shlex.quote(f'{labels[0]}=PASS,{labels[1]}=FAIL')}"
+            )
 
 
 def _shared(file: _Vocabularies) -> tuple[str, ...] | None:

@@ -12,8 +12,9 @@ from judgesense.importers.choices import Choices, as_sides, choices_of, conclude
 from judgesense.importers.column_names import Column, Columns, columns_of
 from judgesense.importers.columns import ORDER, ROW, VERDICT
 from judgesense.importers.criteria import OnTheirTask, criteria_of, require_one_criterion
+from judgesense.importers.label_space import concludes
 from judgesense.importers.numbers import contradictions, is_range, rescaled
-from judgesense.importers.recognise import concludes, own_label, recognise
+from judgesense.importers.recognise import own_label, recognise
 from judgesense.importers.repeats import RepeatSteps
 from judgesense.importers.shape import Shape, Step, shape_of, through
 from judgesense.importers.values import fold
@@ -91,7 +92,7 @@ def lay_out(
         is_log=is_log,
         flag=flag,
     )
-    given = verdicts or shape.people or people or is_log
+    given = verdicts or shape.people or is_log or (people and len(judged) == 1)
     if not given and OnTheirTask.of(found, asked, roles, where) is None:
         require_one_criterion(judged, asked, where)
     if not is_log and "margin" in found and "raw_decision" not in judged:

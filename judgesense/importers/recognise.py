@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import (
@@ -24,7 +23,7 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, values_in
-from judgesense.importers.label_space import comparable
+from judgesense.importers.label_space import comparable, concludes
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
 from judgesense.importers.shape import sides_of
@@ -228,7 +227,8 @@ def recognise(
         notes,
         (word for name in named if name in found for word in found[name].words),
     )
-    others = {name: column for name, column in left.items() if name not in asked}
+    taken = {*asked, *(sides_of(found) or ())}
+    others = {name: column for name, column in left.items() if name not in taken}
     judged = judged or _verdict_columns(others, [found[name] for name in asked])
     if judged and not asked and not is_log and (asked := _more_people(found, judged)):
         notes.append(
@@ -278,24 +278,10 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     by_name = {plain(name): name for name in reversed([*found])}
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
     concluding = [n for n in models if concludes(found[n], vocabulary)]
-    models = usual or [name for name in models if found[name].numeric] or concluding
-    return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
-
-
-def concludes(column: Column, labels: Collection[str]) -> tuple[str, ...] | None:
-    """The labels of which most texts of a column state one: those given, or the sides of a
-    choice."""
-    size, longest = column.texts.total(), max(map(len, column.words), default=0)
-    for known in (tuple(labels), ("A", "B", "C"), ("A", "B", "tie")):
-        if len(known) > 1 and longest > max(map(len, known)) + _SENTENCE:
-            read = sum(n for text, n in column.texts.items() if parse(text, known) in known)
-            if 3 * read > 2 * size:
-                return known
-    return None
-
-
-_SENTENCE = 10
-"""A text of so many characters more than a label is no label, also where words are short."""
+    models = [name for name in models if found[name].numeric] or concluding
+    return (
+        named or usual or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
+    )
 
 
 def _exactly_named(found: Columns, vocabulary: set[str]) -> str | None:

@@ -16,7 +16,8 @@ from judgesense.importers.column_names import (
     item_of,
     plain,
 )
-from judgesense.importers.columns import ROW, TARGETS, VERDICT
+from judgesense.importers.columns import ITEM, ROW, TARGETS, VERDICT
+from judgesense.importers.label_space import concludes
 from judgesense.importers.rows import fits
 from judgesense.importers.shape import order_in
 from judgesense.importers.values import SAME, place_of
@@ -63,7 +64,7 @@ def roles_of(
             notes.append(
                 f"{target!r} ({found[target].shown}) is not used: it is not JudgeSense's column"
             )
-    if "order" not in roles and (order := _order_of(found, judged, used)):
+    if roles.get("order", ":") == ":" and (order := _order_of(found, judged, used)):
         roles["order"] = order
     _name_judges(found, judged, roles, where)
     # Elsewhere than in a log, a prompt is what the judged system was asked.
@@ -76,14 +77,15 @@ def roles_of(
 def _order_of(found: Columns, judged: Sequence[str], used: Collection[str]) -> str | None:
     """The column of another name whose values name both orders, beside a choice between two:
     ``A then B``, or yes and no to ``position_swapped``."""
-    words = {word for name in judged if name in found for word in found[name].words}
-    if not {0, 1} <= {place_of(word, SAME[1]) for word in words}:
+    columns = [found[name] for name in judged if name in found]
+    sides = {place_of(word, SAME[1]) for column in columns for word in column.words}
+    if not {0, 1} <= sides and not any(concludes(column, ()) for column in columns):
         return None
     for name, column in found.items():
-        shown = [order_in(word) for word in column.words]
+        shown = [order_in(text) for text in column.texts]
         orders = {order[1] for order in shown if order is not None}
         named = order_in(f"{name} order") is not None and column.sides is not None
-        if name not in used and len(column.words) == 2 and (orders == {0, 1} or named):
+        if name not in used and len(column.texts) == 2 and (orders == {0, 1} or named):
             return name
     return None
 
@@ -123,6 +125,8 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
         if varies("system_id"):
             roles.setdefault("cluster_id", roles["item_id"])
             roles["item_id"] = f"{{{roles['item_id']}}}/{{{roles['system_id']}}}"
+    elif several and (item := _every_time(free, found[roles[several[0]]])):
+        roles["item_id"] = item
     elif several:
         raise JudgeSenseError(
             f"{where}: each item has several rows (column {roles[several[0]]!r}), but no "
@@ -131,6 +135,15 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
         )
     else:
         roles["item_id"] = ROW
+
+
+def _every_time(free: Columns, several: Column) -> str | None:
+    """The column each of whose values is in as many rows as there are orders or runs; else the
+    number of the row that became several."""
+    for name, column in free.items():
+        if {*column.texts.values()} == {len(several.texts)} and len(column.texts) > MOST_TASKS:
+            return name
+    return ITEM if ITEM in free else None
 
 
 def is_named(target: str, key: str, column: Column) -> bool:

@@ -321,19 +321,21 @@ def sides_of(found: Columns) -> tuple[str, str] | None:
         return usual
     ends: dict[str, str] = {}
     for name, column in found.items():
-        last = tokens(name)[-1:]
-        if (
-            last in (["a"], ["b"])
-            and column.labels
-            and who(name) != PERSON
-            and len(tokens(name)) > 1
-        ):
-            ends.setdefault(last[0], name)
-    if len(ends) < 2:
-        return None
-    one, two = (found[ends[side]].words.keys() for side in "ab")
-    same = len(one & two) > 1 or (len(one) == len(two) == 1 and one != two)
-    return (ends["a"], ends["b"]) if same and not is_usual(one | two) else None
+        *words, last = tokens(name) or [""]
+        is_end = last in ("a", "b", "left", "right") or (
+            last in ("1", "2") and subject(" ".join(words))
+        )
+        if words and is_end and column.labels and who(name) != PERSON:
+            ends.setdefault(last, name)
+    pairs = [
+        (ends[a], ends[b]) for a, b in ("ab", "12", ("left", "right")) if {a, b} <= ends.keys()
+    ]
+    for pair in pairs:
+        one, two = (found[name].words.keys() for name in pair)
+        same = len(one & two) > 1 or (len(one) == len(two) == 1 and one != two)
+        if same and not is_usual(one | two):
+            return pair
+    return None
 
 
 def _sides_swapped(found: Columns, blocks: Iterable[Rows]) -> tuple[str, str] | None:

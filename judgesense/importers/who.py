@@ -34,7 +34,7 @@ _PEOPLE = (
     "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
     "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
     "annotatric* évaluatric* valutatric* revisora relecteur* relectrice* correcteur* bewerter* "
-    "korrektor* insan uzman* człowiek ekspert* "
+    "korrektor* maintainer* auditor* adjudicat* insan uzman* człowiek ekspert* "
     "человек* люди эксперт* асессор* разметчик* людина експерт* "
     "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 评审员 評審員 "
     "审核员 標注 标注 評価者 사람 평가자 전문가 검수"
