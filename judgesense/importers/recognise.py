@@ -227,8 +227,7 @@ def recognise(
         notes,
         (word for name in named if name in found for word in found[name].words),
     )
-    taken = {*asked, *(sides_of(found) or ())}
-    others = {name: column for name, column in left.items() if name not in taken}
+    others = {name: column for name, column in left.items() if name not in asked}
     judged = judged or _verdict_columns(others, [found[name] for name in asked])
     if judged and not asked and not is_log and (asked := _more_people(found, judged)):
         notes.append(
@@ -258,6 +257,8 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     vocabulary = {word for column in people for word in column.words}
     if exact := verdicts_of_arena(found) or _exactly_named(found, vocabulary) or _only_flag(found):
         return [exact]
+    sides = sides_of(found) or ()
+    found = {name: column for name, column in found.items() if name not in sides}
     models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     usual = list[str]()
     if not any(found[name].meets(each) for name in models for each in people):

@@ -57,6 +57,8 @@ def roles_of(
                     )
                     continue
                 roles[target] = by_name.pop(key)
+    if "order" not in roles and (order := _order_of(found, judged, used)):
+        roles["order"] = order
     for target in TARGETS:
         # A column of the log's own name would be read as such; one with other values is not.
         if target in found and target not in roles and not fits(target, found[target].texts):
@@ -64,8 +66,6 @@ def roles_of(
             notes.append(
                 f"{target!r} ({found[target].shown}) is not used: it is not JudgeSense's column"
             )
-    if roles.get("order", ":") == ":" and (order := _order_of(found, judged, used)):
-        roles["order"] = order
     _name_judges(found, judged, roles, where)
     # Elsewhere than in a log, a prompt is what the judged system was asked.
     for target, value in (("task", Path(where).stem), ("template_id", "as judged"), ("prompt", "")):
