@@ -313,8 +313,8 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
 
 def sides_of(found: Columns) -> tuple[str, str] | None:
     """The columns with the names of the two systems that are compared: of usual names, or of names
-    that end in A and B, whose values are the same few names."""
-    by_name = {plain(name): name for name in found}
+    that end in A and B, whose values are the same few names. Columns of yes and no are verdicts."""
+    by_name = {plain(name): name for name, column in found.items() if column.sides is None}
     if usual := next(
         ((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None
     ):
