@@ -41,7 +41,7 @@ def criteria_in(found: Columns, where: str) -> Criteria:
     others: dict[str, str] = {}
     for name in usable:
         stem = subject(name)
-        if not stem or re.search(r"\d", stem):
+        if not stem or re.search(r"\d", stem) or re.fullmatch(r"[a-z]|left|right", stem):
             continue
         if who(name) == JUDGE:
             judged.setdefault(stem, name)
@@ -59,7 +59,7 @@ def criteria_in(found: Columns, where: str) -> Criteria:
         people = _people_by_criterion(usable, judged)
         if len(people) < 2:
             _ask_whose(found, judged, others, where)
-    if max(len(judged), len(people)) < 2 or not matched(judged, people):
+    if len(matched(judged, people)) < 2:  # One pair is the file's own task.
         ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
         own = {stem: {VERDICT: f"{stem}.label"} for stem in ends if f"{stem}.score" in found}
         return dict(sorted(own.items())) if len(own) > 1 else {}
@@ -78,10 +78,12 @@ def criteria_of(verdicts: Sequence[str], people: Sequence[str]) -> Criteria:
 def _paired(judged: Mapping[str, str], people: Mapping[str, Mapping[str, str]]) -> Criteria:
     by_criterion = {key: people[stem] for stem, key in matched(judged, people).items()}
     one = all(len(each) == 1 for each in by_criterion.values())
+    short = [subject(name.rpartition(".")[2]) for name in judged.values()]  # outputs.tone.gpt_tone
+    names = short if all(short) and len({*short}) == len(judged) else [*judged]
     return {
-        key: {VERDICT: name}
+        criterion: {VERDICT: name}
         | {HUMAN if one else who_said: each for who_said, each in by_criterion.get(key, {}).items()}
-        for key, name in judged.items()
+        for criterion, (key, name) in zip(names, judged.items(), strict=True)
     }
 
 

@@ -28,7 +28,16 @@ from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
 from judgesense.importers.shape import sides_of
 from judgesense.importers.values import fold, is_usual
-from judgesense.importers.who import JUDGE, PERSON, is_perhaps_person, person_at_edge, tokens, who
+from judgesense.importers.who import (
+    JUDGE,
+    PERSON,
+    akin,
+    is_perhaps_person,
+    person_at_edge,
+    subject,
+    tokens,
+    who,
+)
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -234,6 +243,12 @@ def recognise(
             f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels. "
             "To read other columns, add --human COLUMN"
         )
+    if not verdicts and (lone := _on_another_subject(judged, asked)):
+        judged = [name for name in judged if name not in lone]
+        notes.append(
+            f"{join([*map(repr, lone)])} {'are' if lone[1:] else 'is'} not used: no labels of "
+            f"people are on {'their criteria' if lone[1:] else 'its criterion'}"
+        )
     if not judged:
         alike = _alike(found)
         if len(alike) == 2:
@@ -249,6 +264,15 @@ def recognise(
         )
     roles = given if is_log else roles_of(found, judged, asked, given, where, notes)
     return judged, asked, roles
+
+
+def _on_another_subject(judged: Sequence[str], people: Sequence[str]) -> list[str]:
+    """The judge's columns on another subject than people's labels, beside one on the same:
+    ``llm_urgent`` beside ``llm_toxic`` and ``human_toxic``."""
+    about, *more = {subject(name) for name in people} or {""}
+    if not about or more or about not in map(subject, judged):
+        return []
+    return [name for name in judged if subject(name) and not akin(subject(name), about)]
 
 
 def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:

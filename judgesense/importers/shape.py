@@ -144,7 +144,9 @@ def shape_of(
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
         shape.steps.append(lambda rows: _with_objects(rows, nested))
         found = columns_of(shape.rows(read()))[0]
-    if pairs := criteria or ({} if named else criteria_in(found, where)):
+    sides = sides_of(found) or ()
+    others = {name: column for name, column in found.items() if name not in sides}
+    if pairs := criteria or ({} if named else criteria_in(others, where)):
         _add_criteria(shape, found, pairs)
     elif not named:
         _add_orders(shape, found, read)
