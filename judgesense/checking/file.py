@@ -217,7 +217,7 @@ def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
             yield f"{count} {what}{plural_s(count)}, which {are}: {texts}."
     if count := counts.get("misspelt"):
         texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"]["misspelt"].items())
-        yield f"{count} misspelt cell{plural_s(count)}, read as the label meant: {texts}."
+        yield f"{count} cell{plural_s(count)} misspelt or shortened, read as the label meant: {texts}."
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
 from judgesense.importers.labels import ordered
-from judgesense.importers.values import NUMBER, SAME, fold, is_usual, place_of, stated
+from judgesense.importers.values import NUMBER, SAME, abbreviated, fold, is_usual, place_of, stated
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import is_scale
 from judgesense.text import join
@@ -112,6 +112,10 @@ class _Vocabularies(NamedTuple):
         )
         known, ours = theirs.classes(), ours.read(theirs.counts)
         classes = ours.classes()
+        for word in [*known]:
+            if full := abbreviated(known[word], classes):
+                notes.append(f"{known.pop(word)!r} is read as {classes[full]!r}")
+                known[full] = classes[full]
         two = len(known) > len(classes) == 2 and is_usual(classes)
         # Where a judge's texts state them, its own words do not tell people's apart.
         if two or (is_usual(known) and not is_scale(known) and not known.keys() & classes.keys()):

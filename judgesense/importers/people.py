@@ -15,6 +15,7 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.columns import ROW, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import (
+    abbreviated,
     fold,
     has_failed,
     label_in,
@@ -201,9 +202,12 @@ class _Reader:
         if cell not in self._known:
             word = word_of(cell)
             self._known[cell] = None if word is None else self._read(word)
-            if word is not None and not self.knows(self._known[cell] or ""):
-                spelled = self._mapped | {fold(label): label for label in self._labels}
-                if near := misspelt(fold(word), spelled):
+            spelled = self._mapped | {fold(label): label for label in self._labels}
+            if word is not None and fold(word) not in spelled:
+                near = abbreviated(word, spelled)
+                if not self.knows(self._known[cell] or ""):
+                    near = near or misspelt(fold(word), spelled)
+                if near:
                     self._known[cell] = spelled[near]
                     self._near[cell] = f"{word} as {spelled[near]}"
         if cell in self._near:

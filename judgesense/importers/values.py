@@ -274,6 +274,33 @@ def misspelt(word: str, labels: Iterable[str]) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
+def abbreviated(text: str, labels: Iterable[str]) -> str | None:
+    """The one of some folded labels that a text writes shorter, with a full stop.
+
+    >>> abbreviated("teilw. richtig", ["richtig", "teilweise richtig"]), abbreviated("No.", ["not"])
+    ('teilweise richtig', None)
+    """
+    words = re.findall(r"[^\W\d_]+\.?", text.casefold())
+    if "." not in text or "".join(words) != re.sub(r"\s", "", text.casefold()):
+        return None
+    if len(words) == 1 and (len(words[0]) < 4 or place_of(fold(text), SAME[0]) is not None):
+        return None
+    found = [label for label in labels if label != fold(text) and _shortens(words, label.split())]
+    return found[0] if len(found) == 1 else None
+
+
+def _shortens(words: Sequence[str], whole: Sequence[str]) -> bool:
+    if len(words) != len(whole):
+        return False
+    for word, full in zip(words, whole, strict=True):
+        letters, rest = word.rstrip("."), iter(full)
+        within = all(letter in rest for letter in letters)  # tlw. of teilweise
+        short = full.startswith(letters) or (len(words) > 1 and word[0] == full[0] and within)
+        if letters != full and not (short and word[-1] == "."):
+            return False
+    return True
+
+
 def _one_edit(one: str, other: str) -> bool:
     start = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     if start is None:

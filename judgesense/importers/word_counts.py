@@ -12,6 +12,7 @@ from judgesense.importers.values import (
     LONGEST,
     SAME,
     UNREAD,
+    abbreviated,
     fold,
     has_failed,
     is_usual,
@@ -65,8 +66,8 @@ class WordCounts(NamedTuple):
     def classes(self) -> dict[str, str]:
         """The labels that these answers show by themselves, by `fold`.
 
-        A text that states another answer is no label, nor is a rare one that misspells a frequent
-        one, nor ``none`` beside yes and no.
+        A text that states another answer is no label, nor is one that abbreviates another, nor a
+        rare one that misspells a frequent one, nor ``none`` beside yes and no.
         """
         common = sorted(self.counts, key=lambda word: -self.counts[word])
         total = sum(self.counts.values())
@@ -80,6 +81,8 @@ class WordCounts(NamedTuple):
             if self.counts[word] < RARE * total and is_near(word, kept):
                 continue
             if _without_accents(word) in map(_without_accents, kept):
+                continue
+            if abbreviated(self.spelled[word], self.counts):
                 continue
             if (near := misspelt(word, kept)) and 3 * self.counts[word] <= self.counts[near]:
                 continue
@@ -114,6 +117,7 @@ class WordCounts(NamedTuple):
             and is_scale(known) == is_scale([word])
             and not is_near(word, known)
             and misspelt(word, known) is None
+            and abbreviated(self.spelled[word], known) is None
             and stated(self.spelled[word], labels) not in labels
             and not (word == "none" and is_usual(known))
         ]
