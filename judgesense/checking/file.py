@@ -189,6 +189,12 @@ def _not_read(record: Mapping[str, Any], path: Path, has_labels: bool) -> Iterat
             "translate the words with --map"
         )
     yield from lines
+    texts = {
+        what: sum(of_task.get(status, 0) for of_task in record["counts"].values())
+        for status, what in (("refused", "a refusal"), ("unclear", "undecided"))
+    }
+    if some := [f"{n} {'is' if n == 1 else 'are'} {what}" for what, n in texts.items() if n]:
+        yield f"Of the verdicts, {join(some)}: wrong beside people's labels."
     if n := len(record.get("copies", ())):
         yield (
             f"{n} item{plural_s(n)} repeat{'s' * (n == 1)} the text of another one: "
