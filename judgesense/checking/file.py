@@ -223,7 +223,8 @@ def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
             yield f"{count} {what}{plural_s(count)}, which {are}: {texts}."
     if count := counts.get("misspelt"):
         texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"]["misspelt"].items())
-        yield f"{count} cell{plural_s(count)} misspelt or shortened, read as the label meant: {texts}."
+        cells = f"{count} cell{plural_s(count)} misspelt or shortened"
+        yield f"{cells}, read as the label meant: {texts}."
 
 
 @dataclass(frozen=True)

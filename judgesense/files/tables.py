@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import parse_json, read_json
-from judgesense.files.workbook import workbook_rows
+from judgesense.files.workbook import header_of_two, workbook_rows
 
 _FORMULA, _BEGINS = re.compile(r"'*[=+\-@\t\r＝＋－＠]."), frozenset("'=+-@\t\r＝＋－＠")
 """The start of a cell that a spreadsheet would compute, after any apostrophes."""
@@ -240,7 +240,10 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                 header = next(reader)
             while header.count("") > 1:  # A title may stand above the header.
                 below = next((cells for cells in reader if any(cells)), [])
-                if 2 * _filled(header) > _filled(below):
+                if two := header_of_two(header, below):
+                    header = two
+                    break
+                if 2 * _filled(header) > _filled(below) or any(map(str.isdecimal, below)):
                     break
                 header = below
             if repeated := {name for name in header if header.count(name) > 1}:

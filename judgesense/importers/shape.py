@@ -216,7 +216,7 @@ class Trailers:
             at
             for values in rows.columns.values()
             for at, value in enumerate(values)
-            if isinstance(value, str) and len(value) < 12 and fold(value) in _TRAILER
+            if isinstance(value, str) and len(value) < 12 and {*fold(value).split()[:1]} & _TRAILER
         }
         left_out = {at for at in marked if self._sums_up(rows, at)}
         if not left_out:
