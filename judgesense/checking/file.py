@@ -17,7 +17,7 @@ from judgesense.checking.result import CheckResult
 from judgesense.comparison.score_sides import judge_changes
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
-from judgesense.files.tables import SUFFIXES, Rows, is_cp1252
+from judgesense.files.tables import SUFFIXES, Rows, encoding_of
 from judgesense.importers import Items
 from judgesense.importers.column_names import ROLES, columns_of, plain
 from judgesense.importers.columns import COMPARED
@@ -286,7 +286,9 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
         is_log=name != "table",
     )
     found = [*read[0].notes] if read else []
-    found += ["the text is not UTF-8, and is read as cp1252"] if is_cp1252(source) else []
+    encoding = encoding_of(source) if source.suffix.lower() in (".csv", ".tsv") else "utf"
+    if not encoding.startswith("utf"):
+        found.append(f"the text is not UTF-8, and is read as {encoding}")
     notes = tuple(map(sentence, found))
     understood = understood._replace(lines=(*understood.lines, *notes))
     return _File(path, understood, joined, chances)

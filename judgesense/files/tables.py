@@ -105,8 +105,8 @@ def _at_once(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
-    A CSV file may be separated by commas, semicolons or tabs, and be UTF-16 if it says so (Excel's
-    Unicode text), or cp1252. A JSON file is a list of objects, or has one, by
+    A CSV file may be separated by commas, semicolons or tabs, and be in one of the encodings of
+    `encoding_of`. A JSON file is a list of objects, or has one, by
     itself or at ``data``. A folder is a dataset that ``datasets`` saved.
 
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
@@ -172,7 +172,7 @@ def _document_rows(path: Path) -> Iterator[Rows]:
 
 def _json_lines(path: Path) -> Iterator[Record]:
     try:
-        with path.open(encoding=_encoding(path)) as lines:
+        with path.open(encoding=encoding_of(path)) as lines:
             for number, line in enumerate(lines, 1):
                 if line.isspace():
                     continue
@@ -230,7 +230,7 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
-        with path.open(encoding=_encoding(path), newline="") as source:
+        with path.open(encoding=encoding_of(path), newline="") as source:
             reader = csv.reader(source, delimiter=delimiter, strict=True)
             header = next(reader, [])
             if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
@@ -297,32 +297,71 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
 }
 
 
-def _encoding(path: Path) -> str:
-    """The encoding of a table: UTF-8, UTF-16 if it says so, or cp1252.
+_SCRIPTS = (
+    ("cp932", "\u3040-\u30ff", 0.2),
+    ("euc_jp", "\u3040-\u30ff", 0.2),
+    ("cp949", "\uac00-\ud7a3", 0.9),
+    ("cp1251", "А-яЁёІіЇїЄєҐґ", 0.95),
+    ("gb18030", "", 0.9),
+    ("big5", "", 0.9),
+)
+"""Encoding -> the letters of its script, and their least share of all that are not ASCII: as
+another encoding the same bytes are other letters. Of Chinese these are the common characters."""
 
-    Spreadsheets write cp1252 in western Europe. A file with any whole character of UTF-8 is a
-    damaged one, and one of many bytes in a row is of another script.
+
+def encoding_of(path: Path) -> str:
+    """The encoding of a table: UTF-8, UTF-16, or what spreadsheets write where they are used.
+
+    A CSV file that is mostly UTF-8 is a damaged one. Otherwise few bytes in a row are cp1252, of
+    western Europe, and many are of another script, if most of its letters are.
     """
     with path.open("rb") as source:
-        if source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        start = source.read(512)
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return "utf-16"
+        if 20 * start.count(0) > len(start):
+            low, high = start[1::2].count(0), start[::2].count(0)
+            return "utf-16-le" if low > high else "utf-16-be"
         if path.suffix.lower() not in (".csv", ".tsv"):
             return "utf-8-sig"
-        source.seek(0)
-        content = source.read()
+        content = start + source.read()
     try:
         content.decode()
     except UnicodeDecodeError:
         runs = re.findall(rb"[\x80-\xff]+", content)
-        whole = any(not each.isascii() for each in content.decode(errors="ignore"))
+        whole = content.decode(errors="ignore").encode()
+        whole = whole.translate(None, bytes(range(128)))
         if not whole and 4 * sum(len(run) > 1 for run in runs) < len(runs):
             return "cp1252"
+        if 2 * len(whole) < sum(map(len, runs)):
+            return _script(content) or "utf-8-sig"
     return "utf-8-sig"
 
 
-def is_cp1252(path: Path) -> bool:
-    """Whether a table is read as cp1252, of which a person should be told."""
-    return path.is_file() and _encoding(path) == "cp1252"
+def _script(content: bytes) -> str | None:
+    """The encoding of another script in which a text is plausible; None if it is in none."""
+    for encoding, script, least in _SCRIPTS:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        letters = [char for char in text[:100_000] if char.isalpha() and not char.isascii()]
+        if script:
+            usual = len(re.findall(f"[{script}]", "".join(letters)))
+        else:
+            usual = sum(_is_common(char, encoding) for char in letters)
+        if usual >= least * len(letters):
+            return encoding
+    return None
+
+
+def _is_common(char: str, encoding: str) -> bool:
+    """Whether a Chinese character is one of the few thousand that texts are made of."""
+    try:
+        code = char.encode("gb2312" if encoding == "gb18030" else encoding)
+    except UnicodeEncodeError:
+        return False
+    return code[0] <= (0xD7 if encoding == "gb18030" else 0xC6)
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> JudgeSenseError:

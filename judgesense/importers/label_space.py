@@ -121,7 +121,7 @@ class _Vocabularies(NamedTuple):
         if two or (is_usual(known) and not is_scale(known) and not known.keys() & classes.keys()):
             for word, meant in theirs.synonyms(known).items():
                 notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
-        scores = [name for name, column in columns.items() if column.decimals]
+        scores = [n for n, c in columns.items() if c.decimals or (c.numeric and not c.labels)]
         verdicts, labels = {*ours.counts}, {*theirs.counts}
         one_kind = is_scale(verdicts) == is_scale(labels) or comparable(verdicts, labels)
         states_labels = not mapping and not scores and _states(ours, tuple(known.values()))

@@ -83,6 +83,12 @@ _BETWEEN = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
 NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
+_POINTS = re.compile(
+    r"(\d{1,6}(?:\.\d+)?)\s*(分|点|점|pts?\.?|points?|punkte?|puntos?|punti|pontos?|stars?|sterne?)?",
+    re.IGNORECASE,
+)
+"""A score with the word for points."""
+
 _BLANK = (
     ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,n.a.,k. a.,k.a.,keine angabe,s/o,"
     "n. v."
@@ -156,14 +162,16 @@ def has_failed(text: str | None) -> bool:
 def word_of(cell: str | None) -> str | None:
     """A cell's word: none for a cell that says nothing, and 3 for the 3.0 of tables with gaps.
 
-    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A"), word_of("★★★☆☆")
-    ('3', '0.05', None, '3')
+    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A"), word_of("★★★☆☆"), word_of("８４分")
+    ('3', '0.05', None, '3', '84')
     """
     text = (cell or "").replace("\0", "").strip()
     if says_nothing(text):
         return None
     if not text.strip("★☆⭐ ") and (stars := text.count("★") + text.count("⭐")):
         return str(stars)
+    if (points := _POINTS.fullmatch(text)) and (points[2] or not text.isascii()):
+        text = f"{float(points[1]):g}"
     return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
 
 

@@ -37,7 +37,7 @@ _PEOPLE = (
     "korrektor* maintainer* auditor* adjudicat* insan uzman* człowiek ekspert* "
     "человек* люди эксперт* асессор* разметчик* людина експерт* "
     "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 评审员 評審員 "
-    "审核员 標注 标注 評価者 사람 평가자 전문가 검수"
+    "教师 教師 老师 先生 교사 医生 医師 审核员 標注 标注 評価者 사람 평가자 전문가 검수"
 )
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
