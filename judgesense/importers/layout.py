@@ -16,6 +16,7 @@ from judgesense.importers.label_space import concludes
 from judgesense.importers.numbers import contradictions, is_range, rescaled
 from judgesense.importers.recognise import own_label, recognise
 from judgesense.importers.repeats import RepeatSteps
+from judgesense.importers.roles import with_part
 from judgesense.importers.shape import Shape, Step, shape_of, through
 from judgesense.importers.values import fold
 from judgesense.text import join
@@ -182,4 +183,4 @@ def _name_pairs(choices: Choices, found: Columns, roles: dict[str, str]) -> None
     roles["system_id"] = pair
     if roles["item_id"] != ROW and any(len(found[n].texts) > 1 for n in choices.names):
         roles.setdefault("cluster_id", roles["item_id"])
-        roles["item_id"] = f"{{{roles['item_id']}}}/{pair}"
+        roles["item_id"] = with_part(roles["item_id"], pair)

@@ -122,9 +122,11 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
     if "item_id" not in roles and (own := item_of(ids)):
         roles["item_id"] = own
     if "item_id" in roles:
-        if varies("system_id"):
+        turns = [n for n in free if plain(n) in _TURNS and 1 < len(found[n].texts) <= MOST_LABELS]
+        parts = [*turns[:1], *([roles["system_id"]] if varies("system_id") else [])]
+        for part in parts:
             roles.setdefault("cluster_id", roles["item_id"])
-            roles["item_id"] = f"{{{roles['item_id']}}}/{{{roles['system_id']}}}"
+            roles["item_id"] = with_part(roles["item_id"], f"{{{part}}}")
     elif several and (item := _every_time(free, found[roles[several[0]]])):
         roles["item_id"] = item
     elif several:
@@ -135,6 +137,15 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
         )
     else:
         roles["item_id"] = ROW
+
+
+_TURNS = ("turn", "turn_id", "turn_index", "turn_idx", "turn_number", "turn_no")
+"""Names of the column with the turn of a conversation, each of which is an item."""
+
+
+def with_part(item: str, part: str) -> str:
+    """The source of an item's id with one more part of it."""
+    return f"{item if '{' in item else f'{{{item}}}'}/{part}"
 
 
 def _every_time(free: Columns, several: Column) -> str | None:

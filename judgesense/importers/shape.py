@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import (
+    NOT_LABELS,
     RATERS,
     ROLES,
     Column,
@@ -20,7 +21,7 @@ from judgesense.importers.column_names import (
     item_of,
     plain,
 )
-from judgesense.importers.columns import ORDER, TASK, VERDICT, values_in
+from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
 from judgesense.importers.tool_tables import table_of_tool
 from judgesense.importers.values import (
@@ -146,6 +147,9 @@ def shape_of(
         found = columns_of(shape.rows(read()))[0]
     sides = sides_of(found) or ()
     others = {name: column for name, column in found.items() if name not in sides}
+    if firsts := {n for n in found if plain(n) in ROLES["judge"].split() and _has_lists(found[n])}:
+        shape.steps.append(lambda rows: _first_of(rows, firsts))
+        found = columns_of(shape.rows(read()))[0]
     if pairs := criteria or ({} if named else criteria_in(others, where)):
         _add_criteria(shape, found, pairs)
     elif not named:
@@ -186,6 +190,8 @@ def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]
                 "judges in both orders the first is read"
             )
         shape.added = {"raw_decision": VERDICT, "order": ORDER}
+    elif runs := _runs(found):
+        _add_runs(shape, runs)
     elif sides := _sides_swapped(found, shape.rows(read())):
         shape.steps.append(lambda rows: _in_one_order(rows, *sides))
         shape.notes.append(
@@ -195,6 +201,43 @@ def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]
     elif (tool := table_of_tool(found)) is not None:
         step, shape.added = tool
         shape.steps += [step] if step is not None else []
+
+
+_RUN = re.compile(
+    rf"(.*?)_?(?:(?:{'|'.join(ROLES['repeat'].split())}|try|rep|lauf|durchlauf|essai|intento|corrida"
+    r"|tentativa|prova|运行|運行|試行|실행)_?(\d+)|第?(\d+)(?:回目?|次|轮|회차?))_?(.*)"
+)
+"""The number of a run in a column's name: ``judge_run_2``, ``第2回``."""
+
+
+def _runs(found: Columns) -> dict[str, dict[str, str]]:
+    """Judge -> run -> the column with its verdicts, where each run has a column of its own."""
+    by_judge: dict[str, dict[str, str]] = {}
+    for name, column in found.items():
+        match = _RUN.fullmatch(plain(name))
+        if match and column.labels and who(name) != PERSON and not NOT_LABELS.fullmatch(match[4]):
+            judge = "_".join(filter(None, (match[1], match[4]))) or "judge"
+            by_judge.setdefault(judge, {})[match[2] or match[3]] = name
+    return {
+        judge: runs
+        for judge, runs in by_judge.items()
+        if len(runs) > 1
+        and all(found[n].meets(found[next(iter(runs.values()))]) for n in runs.values())
+    }
+
+
+def _add_runs(shape: Shape, runs: Mapping[str, Mapping[str, str]]) -> None:
+    """Add the steps of columns of one judge's runs, or of several judges'."""
+    numbers = dict.fromkeys(number for of in runs.values() for number in of)
+    pairs = {n: {judge: of[n] for judge, of in runs.items() if n in of} for n in numbers}
+    judges = {judge: {VERDICT: judge} for judge in runs}
+    shape.steps += [
+        lambda rows: by_criterion(rows, pairs, REPEAT),
+        lambda rows: by_criterion(rows, judges, "judge"),
+    ]
+    names = (f"{join([*map(repr, of.values())])} are runs of {judge}" for judge, of in runs.items())
+    shape.notes += names
+    shape.added = {"raw_decision": VERDICT, "repeat": REPEAT, "judge": "judge"}
 
 
 _SUMS = (
@@ -277,6 +320,20 @@ def _spread(rows: Rows, names: Collection[str]) -> Rows:
                 path = [name if is_said else f"people.{name}", person or str(number), criterion]
                 cells = columns.setdefault(".".join(filter(None, path)), [None] * len(rows))
                 cells[at] = {key: value for key, value in one.items() if key not in keys}
+    return Rows(columns, rows.places)
+
+
+def _has_lists(column: Column) -> bool:
+    """Whether its cells are lists: FastChat's judges, of a model and the name of its prompt."""
+    return bool(column.texts) and all(isinstance(parsed(text), list) for text in column.texts)
+
+
+def _first_of(rows: Rows, names: Collection[str]) -> Rows:
+    """The rows with the first entry of some columns' lists."""
+    columns = dict(rows.columns)
+    for name in names & columns.keys():
+        lists = (value if isinstance(value, list) else parsed(value) for value in columns[name])
+        columns[name] = [each[0] if isinstance(each, list) and each else None for each in lists]
     return Rows(columns, rows.places)
 
 

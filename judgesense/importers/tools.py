@@ -2,8 +2,8 @@
 
 MLflow traces (``info.assessments``), Phoenix annotations, Opik traces (``feedback_scores``),
 OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, feedback of
-LangSmith and Weave, tasks of Label Studio, records of Argilla, the log of OpenAI's evals, and the
-``scores`` of Braintrust and Weave evaluations.
+LangSmith and Weave, tasks of Label Studio and Prodigy, records of Argilla, the log of OpenAI's
+evals, and the ``scores`` of Braintrust and Weave evaluations.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgesense.importers.column_names import NOT_LABELS, plain
 from judgesense.importers.values import SAME, fold, place_of
-from judgesense.importers.who import PERSON, who
+from judgesense.importers.who import JUDGE, PERSON, tokens, who
 
 NESTED = (
     "info.assessments",
@@ -47,8 +48,8 @@ FIELDS: Mapping[str, str] = {
     "error": "feedback.error.error_message feedback.error error.error_message "
     "attributes.error.type error",
     "model": "metadata.model judge_model model_version",
-    "item": "sample_id attributes.gen_ai.response.id gen_ai.response.id trace_id traceId "
-    "run_id span_id spanId call_id info.trace_id id",
+    "item": "_task_hash sample_id attributes.gen_ai.response.id gen_ai.response.id trace_id "
+    "traceId run_id span_id spanId call_id info.trace_id id",
     "part": "observationId observation_id spanId span_id",
 }
 """The names of a score's parts, the best first; dots reach into objects."""
@@ -98,6 +99,7 @@ KEYS = (
     ("spec",),
     ("sample_id", "type", "data"),
     ("responses", "suggestions"),
+    ("answer", "_task_hash"),
 )
 """Columns of which a file of scores has one set."""
 
@@ -149,6 +151,9 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         return
     if "op_name" in row and isinstance(held := inside(row, "output.scores"), Mapping):
         yield from _by_name(held)
+    if {"answer", "_task_hash"} <= row.keys():
+        yield from _prodigy(row)
+        return
     for path in NESTED:
         held = inside(row, path)
         if isinstance(held, Mapping) and path == "scores":
@@ -253,6 +258,31 @@ def _argilla(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             }
 
 
+def _prodigy(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A person's answer to a task of Prodigy, and what the task says of a judge's verdict."""
+    chosen = row.get("accept", [row["answer"]])
+    if row["answer"] != "ignore" and isinstance(chosen, list) and len(chosen) == 1:
+        person = row.get("_annotator_id") or row.get("_session_id")
+        given = {"name": "choice", "value": chosen[0], "annotator_kind": "HUMAN"}
+        yield {**given, "user_id": person, "updated_at": row.get("_timestamp")}
+    told = {**row, **(row["meta"] if isinstance(row.get("meta"), Mapping) else {})}
+    verdicts = {
+        name: value
+        for name, value in told.items()
+        if who(name) == JUDGE
+        and not NOT_LABELS.fullmatch(plain(name))
+        and tokens(name)[-1] not in ("model", "version", "prompt")
+        and isinstance(value, (str, bool, int, float))
+    }
+    model = next((value for name, value in told.items() if tokens(name)[-1:] == ["model"]), None)
+    for name, value in verdicts.items():
+        said = {"name": "choice", "value": value, "annotator_kind": "LLM"}
+        yield {
+            **said,
+            "model_version": name if model is None or verdicts.keys() - {name} else model,
+        }
+
+
 def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """People's annotations and models' predictions of a task of Label Studio."""
     for kind, key in (("HUMAN", "annotations"), ("LLM", "predictions")):
@@ -265,7 +295,11 @@ def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 value = result.get("value") if isinstance(result, Mapping) else None
                 if isinstance(value, Mapping):
                     held = next(
-                        (value[n] for n in ("choices", "rating", "number", "text") if n in value),
+                        (
+                            value[n]
+                            for n in ("choices", "rating", "number", "text", "selected")
+                            if n in value
+                        ),
                         None,
                     )
                     yield {

@@ -47,13 +47,13 @@ SAME = (
         "a 1 first left model_a model_1 response_a response_1 answer_a assistant_a output_a "
         "output_1 m answer_1 option_a option_1 risposta_1 risposta_a respuesta_1 respuesta_a "
         "resposta_1 resposta_a réponse_1 réponse_a antwort_1 antwort_a prima primo primera primero "
-        "primeira première premier erste",
+        "primeira première premier erste a>b a>>b b<a b<<a",
         "b 2 second right model_b model_2 response_b response_2 answer_b assistant_b output_b "
         "output_2 answer_2 option_b option_2 risposta_2 risposta_b respuesta_2 respuesta_b "
         "resposta_2 resposta_b réponse_2 réponse_b antwort_2 antwort_b seconda secondo segunda "
-        "segundo seconde deuxième zweite",
+        "segundo seconde deuxième zweite b>a b>>a a<b a<<b",
         "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied pareggio pari "
-        "empate égalité unentschieden gleich 引き分け 무승부 平局",
+        "a=b a~b a~=b empate égalité unentschieden gleich 引き分け 무승부 平局",
     ),
     (
         "c correct right yes true pass full fully good 1 accept",
