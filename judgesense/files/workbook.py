@@ -77,6 +77,8 @@ def header_of_two(above: Sequence[str], names: Sequence[str]) -> list[str] | Non
     >>> header_of_two(["", "Tone", "", "Style", ""], ["id", "human", "judge", "human", "judge"])
     ['id', 'Tone human', 'Tone judge', 'Style human', 'Style judge']
     """
+    if len(above) < len(names) or any(name.isdecimal() for name in names):
+        return None
     groups: list[str] = []
     for group, name in zip(above, names, strict=False):
         # A merged cell holds its text in the first of its columns.
@@ -85,9 +87,13 @@ def header_of_two(above: Sequence[str], names: Sequence[str]) -> list[str] | Non
     sizes = {group: groups.count(group) for group, name in zip(groups, names, strict=False) if name}
     sizes.pop("", None)
     repeated = len({*filled}) < len(filled) and ("" in names or max(sizes.values(), default=0) > 1)
-    several = len(sizes) > 1 and min(sizes.values()) > 1
-    is_body = any(name.isdecimal() for name in names)
-    if len(groups) < len(names) or is_body or not (repeated or several):
+    # A title and what is said beside it begin in the first column, too.
+    several = (
+        len(sizes) > 1 + bool(above[0] and names[0])
+        and min(sizes.values()) > 1
+        and ":" not in str(above)
+    )
+    if not (repeated or several):
         return None
     joined = [f"{group} {name}".strip() for group, name in zip(groups, names, strict=True)]
     return joined if all(joined) and len({*joined}) == len(joined) else None

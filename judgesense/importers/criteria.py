@@ -78,8 +78,9 @@ def criteria_of(verdicts: Sequence[str], people: Sequence[str]) -> Criteria:
 def _paired(judged: Mapping[str, str], people: Mapping[str, Mapping[str, str]]) -> Criteria:
     by_criterion = {key: people[stem] for stem, key in matched(judged, people).items()}
     one = all(len(each) == 1 for each in by_criterion.values())
-    short = [subject(name.rpartition(".")[2]) for name in judged.values()]  # outputs.tone.gpt_tone
-    names = short if all(short) and len({*short}) == len(judged) else [*judged]
+    ends = [subject(name.rpartition(".")[2]) for name in judged.values()]
+    short = ends if any("." in name for name in judged.values()) else []  # outputs.tone.gpt_tone
+    names = short if len({*filter(None, short)}) == len(judged) else [*judged]
     return {
         criterion: {VERDICT: name}
         | {HUMAN if one else who_said: each for who_said, each in by_criterion.get(key, {}).items()}

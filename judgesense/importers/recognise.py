@@ -252,10 +252,10 @@ def recognise(
     if not judged:
         alike = _alike(found)
         if len(alike) == 2 or (len(alike) > 2 and not asked):
-            first, others = shlex.quote(alike[0]), shlex.quote(",".join(alike[1:]))
             raise JudgeSenseError(
                 f"{where}: {join([*map(repr, alike)])} hold the same words, and their names do not "
-                f"say which is the judge's: --verdict {first} --human {others}, or "
+                f"say which is the judge's: --verdict {shlex.quote(alike[0])} --human "
+                f"{shlex.quote(','.join(alike[1:]))}, or "
                 f"{'another of them' if alike[2:] else 'the reverse'}"
             )
         raise JudgeSenseError(

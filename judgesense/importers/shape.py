@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import (
     NOT_LABELS,
     RATERS,
     ROLES,
+    VERDICTS,
     Column,
     Columns,
     columns_of,
@@ -143,12 +145,13 @@ def shape_of(
         shape.steps.append(lambda rows: _spread(rows, listed))
         found = columns_of(shape.rows(read()))[0]
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
-        shape.steps.append(lambda rows: _with_objects(rows, nested))
+        shape.steps.append(lambda rows: _with(rows, nested, parsed))
         found = columns_of(shape.rows(read()))[0]
     sides = sides_of(found) or ()
     others = {name: column for name, column in found.items() if name not in sides}
-    if firsts := {n for n in found if plain(n) in ROLES["judge"].split() and _has_lists(found[n])}:
-        shape.steps.append(lambda rows: _first_of(rows, firsts))
+    judges = {name for name in found if plain(name) in ROLES["judge"].split()}
+    if any(_first(text) != text for name in judges for text in found[name].texts):
+        shape.steps.append(lambda rows: _with(rows, judges, _first))
         found = columns_of(shape.rows(read()))[0]
     if pairs := criteria or ({} if named else criteria_in(others, where)):
         _add_criteria(shape, found, pairs)
@@ -216,14 +219,14 @@ def _runs(found: Columns) -> dict[str, dict[str, str]]:
     for name, column in found.items():
         match = _RUN.fullmatch(plain(name))
         if match and column.labels and who(name) != PERSON and not NOT_LABELS.fullmatch(match[4]):
-            judge = "_".join(filter(None, (match[1], match[4]))) or "judge"
-            by_judge.setdefault(judge, {})[match[2] or match[3]] = name
-    return {
-        judge: runs
-        for judge, runs in by_judge.items()
-        if len(runs) > 1
-        and all(found[n].meets(found[next(iter(runs.values()))]) for n in runs.values())
-    }
+            judge = "_".join(filter(None, (match[1], match[4])))
+            runs = by_judge.setdefault(judge, {})
+            if not runs or column.meets(found[next(iter(runs.values()))]):
+                runs[match[2] or match[3]] = name
+    by_judge = {judge: runs for judge, runs in by_judge.items() if len(runs) > 1}
+    # Of a judge's verdict_1 and score_1, the first is read.
+    unnamed = next((name for name in ("", *VERDICTS) if name in by_judge), None)
+    return by_judge if unnamed is None else {"judge": by_judge[unnamed]}
 
 
 def _add_runs(shape: Shape, runs: Mapping[str, Mapping[str, str]]) -> None:
@@ -323,26 +326,15 @@ def _spread(rows: Rows, names: Collection[str]) -> Rows:
     return Rows(columns, rows.places)
 
 
-def _has_lists(column: Column) -> bool:
-    """Whether its cells are lists: FastChat's judges, of a model and the name of its prompt."""
-    return bool(column.texts) and all(isinstance(parsed(text), list) for text in column.texts)
+def _first(value: Any) -> Any:
+    """The first entry of a list: FastChat names a judge by its model and its prompt."""
+    listed = parsed(value)
+    return listed[0] if isinstance(listed, list) and listed else value
 
 
-def _first_of(rows: Rows, names: Collection[str]) -> Rows:
-    """The rows with the first entry of some columns' lists."""
-    columns = dict(rows.columns)
-    for name in names & columns.keys():
-        lists = (value if isinstance(value, list) else parsed(value) for value in columns[name])
-        columns[name] = [each[0] if isinstance(each, list) and each else None for each in lists]
-    return Rows(columns, rows.places)
-
-
-def _with_objects(rows: Rows, names: Collection[str]) -> Rows:
-    columns = {
-        name: [parsed(value) for value in values] if name in names else values
-        for name, values in rows.columns.items()
-    }
-    return Rows(columns, rows.places)
+def _with(rows: Rows, names: Collection[str], read: Callable[[Any], Any]) -> Rows:
+    changed = {n: [*map(read, cells)] for n, cells in rows.columns.items() if n in names}
+    return Rows({**rows.columns, **changed}, rows.places)
 
 
 def _without(rows: Rows, names: set[str]) -> Rows:
