@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
-from judgesense.importers.rows import texts_of
+from judgesense.importers.rows import cells_in
 from judgesense.importers.shape import order_in, sides_of
 from judgesense.importers.values import SAME, fold, place_of, says_nothing
 from judgesense.importers.word_counts import WordCounts
@@ -64,7 +64,7 @@ class Choices:
             for value, names in zip(rows.columns[self.order], named, strict=True)
         ]
         for name in self.columns:
-            values = texts_of(values_in(rows, name)) or [None] * len(rows)
+            values = cells_in(rows, name)
             cells: list[object] = []
             for value, order, names in zip(values, orders, named, strict=True):
                 place = None if says_nothing(value) else self.side(value, names)
@@ -165,7 +165,7 @@ def _named(text: object, names: Sequence[str]) -> int | None:
 
 def concluded(rows: Rows, name: str, labels: tuple[str, ...]) -> Rows:
     """The rows with the side that each text of a column states as its verdict; C is a tie."""
-    texts = texts_of(values_in(rows, name)) or [None] * len(rows)
+    texts = cells_in(rows, name)
     said = [None if text is None else parse(text, labels) for text in texts]
     cells = [text if side not in labels else side for text, side in zip(texts, said, strict=True)]
     cells = ["tie" if side == "C" else side for side in cells]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from judgesense.files.tables import ABSENT, Rows
+from judgesense.files.tables import Rows
 from judgesense.importers.columns import ROW, ColumnMap, values_in
-from judgesense.importers.rows import texts_of
+from judgesense.importers.rows import cells_in, texts_of
 from judgesense.importers.values import (
     abbreviated,
     fold,
@@ -88,13 +88,12 @@ class PeopleLabels:
         for number, name in enumerate(verdicts):
             if values_in(rows, name) is None:
                 continue
-            words = self._cells(rows, name)
+            words = cells_in(rows, name)
             if name not in self.texts:
                 own = reasons[number] if len(reasons) == len(verdicts) else ""
-                texts = self._cells(rows, own) if own else [None] * len(rows)
+                texts = cells_in(rows, own) if own else [None] * len(rows)
                 readers = self._readers_of(Rows(columns, rows.places))
-                errors = self._cells(rows, "error") if "error" in columns else [None] * len(rows)
-                cells = zip(readers, words, texts, errors, strict=True)
+                cells = zip(readers, words, texts, cells_in(rows, "error"), strict=True)
                 words = [self._verdict(*each) for each in cells]
             columns[name] = words
         if self.names:
@@ -104,7 +103,7 @@ class PeopleLabels:
     def _majority(self, rows: Rows) -> list[str | None]:
         readers = self._readers_of(rows)
         given = [
-            [self._label(*each) for each in zip(readers, self._cells(rows, name), strict=True)]
+            [self._label(*each) for each in zip(readers, cells_in(rows, name), strict=True)]
             for name in self.names
         ]
         places = [
@@ -137,11 +136,6 @@ class PeopleLabels:
             return word
         self.unread[shorten(word, 60)] += 1
         return None
-
-    def _cells(self, rows: Rows, name: str) -> list[Any]:
-        values = values_in(rows, name) or ()
-        cells = [None if value is ABSENT else value for value in values]
-        return texts_of(cells) or [None] * len(rows)
 
     def _verdict(
         self, reader: _Reader, cell: str | None, reason: str | None, error: str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -122,8 +123,9 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
     if "item_id" not in roles and (own := item_of(ids)):
         roles["item_id"] = own
     if "item_id" in roles:
-        turns = [n for n in free if plain(n) in _TURNS and 1 < len(found[n].texts) <= MOST_LABELS]
-        parts = [*turns[:1], *([roles["system_id"]] if varies("system_id") else [])]
+        turns = [n for n in free if re.fullmatch("turn(_(id|index|idx|number|no))?", plain(n))]
+        parts = [n for n in turns[:1] if 1 < len(found[n].texts) <= MOST_LABELS]
+        parts += [roles["system_id"]] if varies("system_id") else []
         for part in parts:
             roles.setdefault("cluster_id", roles["item_id"])
             roles["item_id"] = with_part(roles["item_id"], f"{{{part}}}")
@@ -137,10 +139,6 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
         )
     else:
         roles["item_id"] = ROW
-
-
-_TURNS = ("turn", "turn_id", "turn_index", "turn_idx", "turn_number", "turn_no")
-"""Names of the column with the turn of a conversation, each of which is an item."""
 
 
 def with_part(item: str, part: str) -> str:

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import ABSENT, Rows
+from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns
-from judgesense.importers.columns import values_in
 from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, top_of
-from judgesense.importers.rows import texts_of
+from judgesense.importers.rows import cells_in
 from judgesense.importers.values import SAME, fold, place_of
 from judgesense.text import join, sentence
 
@@ -97,9 +96,8 @@ def require_same_side(
     same: Counter[tuple[str, bool]] = Counter()
     for rows in blocks:
         sides = {
-            name: [place_of(fold(text or ""), SAME[0]) for text in _texts(values)]
+            name: [place_of(fold(text or ""), SAME[0]) for text in cells_in(rows, name)]
             for name in (*judged, *people)
-            if (values := values_in(rows, name)) is not None
         }
         for name in judged:
             for person in people:
@@ -122,10 +120,6 @@ def require_same_side(
                 f"{where}: {name!r} says the opposite of people on {no} of {yes + no}; say which "
                 f"word is which: --map {' or --map '.join(maps)}"
             )
-
-
-def _texts(values: Iterable[object]) -> list[str | None]:
-    return texts_of([None if value is ABSENT else value for value in values]) or []
 
 
 _DECLARED = re.compile(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")

@@ -207,8 +207,8 @@ def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]
 
 
 _RUN = re.compile(
-    rf"(.*?)_?(?:(?:{'|'.join(ROLES['repeat'].split())}|try|rep|lauf|durchlauf|essai|intento|corrida"
-    r"|tentativa|prova|运行|運行|試行|실행)_?(\d+)|第?(\d+)(?:回目?|次|轮|회차?))_?(.*)"
+    rf"(?:(.*?)_)?(?:{'|'.join(ROLES['repeat'].split())}|try|rep|lauf|durchlauf|essai|intento"
+    r"|corrida|tentativa|prova|运行|運行|試行|실행|第|(?=\d+(?:回|次|轮|회)))_?(\d+)(?:回目?|次|轮|회차?)?_?(.*)"
 )
 """The number of a run in a column's name: ``judge_run_2``, ``第2回``."""
 
@@ -218,11 +218,11 @@ def _runs(found: Columns) -> dict[str, dict[str, str]]:
     by_judge: dict[str, dict[str, str]] = {}
     for name, column in found.items():
         match = _RUN.fullmatch(plain(name))
-        if match and column.labels and who(name) != PERSON and not NOT_LABELS.fullmatch(match[4]):
-            judge = "_".join(filter(None, (match[1], match[4])))
+        if match and column.labels and who(name) != PERSON and not NOT_LABELS.fullmatch(match[3]):
+            judge = "_".join(filter(None, (match[1], match[3])))
             runs = by_judge.setdefault(judge, {})
             if not runs or column.meets(found[next(iter(runs.values()))]):
-                runs[match[2] or match[3]] = name
+                runs[match[2]] = name
     by_judge = {judge: runs for judge, runs in by_judge.items() if len(runs) > 1}
     # Of a judge's verdict_1 and score_1, the first is read.
     unnamed = next((name for name in ("", *VERDICTS) if name in by_judge), None)

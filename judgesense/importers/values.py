@@ -288,25 +288,16 @@ def abbreviated(text: str, labels: Iterable[str]) -> str | None:
     >>> abbreviated("teilw. richtig", ["richtig", "teilweise richtig"]), abbreviated("No.", ["not"])
     ('teilweise richtig', None)
     """
-    words = re.findall(r"[^\W\d_]+\.?", text.casefold())
-    if "." not in text or "".join(words) != re.sub(r"\s", "", text.casefold()):
+    words = text.casefold().replace(".", ". ").split()
+    if "." not in text or not all(re.fullmatch(r"[^\W\d_]+\.?", word) for word in words):
         return None
     if len(words) == 1 and (len(words[0]) < 4 or place_of(fold(text), SAME[0]) is not None):
         return None
-    found = [label for label in labels if label != fold(text) and _shortens(words, label.split())]
+    inside = r"\w*" if len(words) > 1 else ""  # tlw. of teilweise
+    forms = (inside.join(w[:-1]) + r"\w*" if w[-1] == "." else w for w in words)
+    form = re.compile(" ".join(forms))
+    found = [label for label in labels if label != fold(text) and form.fullmatch(label)]
     return found[0] if len(found) == 1 else None
-
-
-def _shortens(words: Sequence[str], whole: Sequence[str]) -> bool:
-    if len(words) != len(whole):
-        return False
-    for word, full in zip(words, whole, strict=True):
-        letters, rest = word.rstrip("."), iter(full)
-        within = all(letter in rest for letter in letters)  # tlw. of teilweise
-        short = full.startswith(letters) or (len(words) > 1 and word[0] == full[0] and within)
-        if letters != full and not (short and word[-1] == "."):
-            return False
-    return True
 
 
 def _one_edit(one: str, other: str) -> bool:
