@@ -301,9 +301,9 @@ _SCRIPTS = (
     ("cp932", "\u3040-\u30ff", 0.2),
     ("euc_jp", "\u3040-\u30ff", 0.2),
     ("cp949", "\uac00-\ud7a3", 0.9),
-    ("cp1251", "А-яЁёІіЇїЄєҐґ", 0.95),
     ("gb18030", "", 0.9),
     ("big5", "", 0.9),
+    ("cp1251", "А-яЁёІіЇїЄєҐґ", 0.95),
 )
 """Encoding -> the letters of its script, and their least share of all that are not ASCII: as
 another encoding the same bytes are other letters. Of Chinese these are the common characters."""

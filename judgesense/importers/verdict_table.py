@@ -248,7 +248,12 @@ def _labels(
     is_numeric = all(number_of(word) is not None for word in words[0])
     if not is_numeric and all(held[name].labels for name in (verdict, *gold)):
         return space_of(held, [verdict], gold, str(path), mapping, []) or ()
-    union = {key: word for column in reversed(words) for key, word in column.items()}
+    union = {
+        key: word
+        for column in reversed(words)
+        for key, word in column.items()
+        if not is_numeric or number_of(word) is not None  # "not rated" is no rating.
+    }
     if max(map(len, union)) > LONGEST:
         raise JudgeSenseError(
             f"{path}: {verdict!r} holds texts such as {held[verdict].shown!r}, not verdicts; name "
