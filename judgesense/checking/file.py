@@ -17,7 +17,8 @@ from judgesense.checking.result import CheckResult
 from judgesense.comparison.score_sides import judge_changes
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
-from judgesense.files.tables import SUFFIXES, Rows, encoding_of
+from judgesense.files.encoding import encoding_of
+from judgesense.files.tables import SUFFIXES, Rows
 from judgesense.importers import Items
 from judgesense.importers.column_names import ROLES, columns_of, plain
 from judgesense.importers.columns import COMPARED

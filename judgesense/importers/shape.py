@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgesense.files.tables import ABSENT, Rows
+from judgesense.files.tables import Rows
 from judgesense.importers.column_names import (
     NOT_LABELS,
     RATERS,
@@ -26,14 +26,13 @@ from judgesense.importers.column_names import (
 from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
 from judgesense.importers.tool_tables import table_of_tool
+from judgesense.importers.trailers import Trailers
 from judgesense.importers.values import (
     SAME,
     fold,
     is_usual,
-    number_in,
     parsed,
     place_of,
-    word_of,
 )
 from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
 from judgesense.tasks import ORDERS
@@ -241,43 +240,6 @@ def _add_runs(shape: Shape, runs: Mapping[str, Mapping[str, str]]) -> None:
     names = (f"{join([*map(repr, of.values())])} are runs of {judge}" for judge, of in runs.items())
     shape.notes += names
     shape.added = {"raw_decision": VERDICT, "repeat": REPEAT, "judge": "judge"}
-
-
-_SUMS = (
-    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
-    "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
-)
-_TRAILER = frozenset(_SUMS.split())
-
-
-class Trailers:
-    """Leaves out the rows in which a spreadsheet sums up: such a word, and numbers only."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, rows: Rows) -> Rows:
-        """The rows without these."""
-        marked = {
-            at
-            for values in rows.columns.values()
-            for at, value in enumerate(values)
-            if isinstance(value, str) and len(value) < 12 and {*fold(value).split()[:1]} & _TRAILER
-        }
-        left_out = {at for at in marked if self._sums_up(rows, at)}
-        if not left_out:
-            return rows
-        self.count += len(left_out)
-        at = [n for n in range(len(rows)) if n not in left_out]
-        columns = {name: [values[n] for n in at] for name, values in rows.columns.items()}
-        return Rows(columns, [rows.places[n] for n in at])
-
-    def _sums_up(self, rows: Rows, at: int) -> bool:
-        words = [word_of(str(v[at])) for v in rows.columns.values() if v[at] not in (None, ABSENT)]
-        said = [word for word in words if word is not None]
-        numbers = sum(number_in(word.split()[0].rstrip("%")) is not None for word in said)
-        blank = len(rows.columns) - len(said)
-        return numbers > 0 and numbers == len(said) - 1 and (blank > 0 or len(said) < 4)
 
 
 def _is_index(name: str, column: Column, size: int) -> bool:

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 from door.cases import checked, readable
 
-from judgesense.files.tables import encoding_of
+from judgesense.files.encoding import encoding_of
 
 TRUE = [True, False, False, True, False, False] * 5
 SAID = [True, False, True, True, False, True] * 5
@@ -60,6 +60,7 @@ def test_a_header_of_two_rows_is_joined(
         ("cp949", "번호,사람 평가,모델 평가", "부적절,적절"),
         ("cp1251", "номер,эксперт,модель", "неверно,верно"),
         ("utf-16", "id,human,judge", "no,yes"),
+        ("cp1252", "n,avaliação,juiz", "não,opções boas"),
         ("utf-16-le", "编号,人工标注,模型判定", "错误,正确"),
     ],
 )
