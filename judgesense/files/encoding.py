@@ -41,11 +41,12 @@ def encoding_of(path: Path) -> str:
         runs = re.findall(rb"[\x80-\xff]+", content)
         whole = content.decode(errors="ignore").encode()
         whole = whole.translate(None, bytes(range(128)))
-        if not whole and 4 * sum(len(run) > 1 for run in runs) < len(runs):
+        few = not whole and 4 * sum(len(run) > 1 for run in runs) < len(runs)
+        if few or 2 * len(whole) < sum(map(len, runs)):
+            encoding = "cp1252" if few else _script(content) or "utf-8-sig"
             # Between letters these are Polish ł, ą and ż, not ³, ¹ and ¿.
-            return "cp1250" if re.search(rb"[a-z][\xb3\xb9\xbf][a-z]", content) else "cp1252"
-        if 2 * len(whole) < sum(map(len, runs)):
-            return _script(content) or "utf-8-sig"
+            is_polish = re.search(rb"[a-z][\xb3\xb9\xbf]+[a-z]", content)
+            return "cp1250" if encoding == "cp1252" and is_polish else encoding
     return "utf-8-sig"
 
 

@@ -169,9 +169,8 @@ def top_of(scores: Iterable[float]) -> float:
 
 def cut_of(found: Columns, names: Iterable[str]) -> float:
     """A round number in the middle of people's scores."""
-    numbers = [
-        float(text) for name in names for text in found[name].texts if NUMBER.fullmatch(text)
-    ]
+    values = [number_in(text) for name in names for text in found[name].texts]
+    numbers = [value for value in values if value is not None]
     low, high = min(numbers), max(numbers)
     if low >= 0 and high <= 1:
         return 0.5

@@ -237,43 +237,46 @@ def recognise(
         (word for name in named if name in found for word in found[name].words),
     )
     others = {name: column for name, column in left.items() if name not in asked}
+    judged = judged or _on_same_subject(others, {name: found[name] for name in asked}, notes)
     judged = judged or _verdict_columns(others, [found[name] for name in asked])
     if judged and not asked and not is_log and (asked := _more_people(found, judged)):
         notes.append(
             f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels. "
             "To read other columns, add --human COLUMN"
         )
-    if not verdicts and (lone := _on_another_subject(judged, asked)):
-        judged = [name for name in judged if name not in lone]
-        notes.append(
-            f"{join([*map(repr, lone)])} {'are' if lone[1:] else 'is'} not used: no labels of "
-            f"people are on {'their criteria' if lone[1:] else 'its criterion'}"
-        )
     if not judged:
         alike = _alike(found)
-        if len(alike) == 2 or (len(alike) > 2 and not asked):
-            raise JudgeSenseError(
-                f"{where}: {join([*map(repr, alike)])} hold the same words, and their names do not "
-                f"say which is the judge's: --verdict {shlex.quote(alike[0])} --human "
-                f"{shlex.quote(','.join(alike[1:]))}, or "
-                f"{'another of them' if alike[2:] else 'the reverse'}"
-            )
+        first, rest = (shlex.quote(",".join(names)) for names in (alike[:1], alike[1:]))
+        said = (
+            f"{join([*map(repr, alike)])} hold the same words, and their names do not say which is "
+            f"the judge's: --verdict {first} --human {rest}, or "
+            f"{'another of them' if alike[2:] else 'the reverse'}"
+            if alike
+            else f"no column holds a judge's verdicts; name it with {flag}COLUMN"
+        )
         raise JudgeSenseError(
-            f"{where}: no column holds a judge's verdicts; name it with {flag}COLUMN. To judge "
-            f"these rows: judgesense check RUBRIC.txt --data {shlex.quote(where)} --judge JUDGE. "
-            f"The columns are {', '.join(found)}"
+            f"{where}: {said}. To judge these rows: judgesense check RUBRIC.txt --data "
+            f"{shlex.quote(where)} --judge JUDGE. The columns are {', '.join(found)}"
         )
     roles = given if is_log else roles_of(found, judged, asked, given, where, notes)
     return judged, asked, roles
 
 
-def _on_another_subject(judged: Sequence[str], people: Sequence[str]) -> list[str]:
-    """The judge's columns on another subject than people's labels, beside one on the same:
-    ``llm_urgent`` beside ``llm_toxic`` and ``human_toxic``."""
-    about, *more = {subject(name) for name in people} or {""}
-    if not about or more or about not in map(subject, judged):
+def _on_same_subject(found: Columns, people: Columns, notes: list[str]) -> list[str]:
+    """Judges' columns on what people's labels are on, ``llm_toxic`` beside ``human_toxic``;
+    ``notes`` gets judges' labels on anything else."""
+    about = {subject(name) for name in people}
+    if len(about) > 1 or not all(about):
         return []
-    return [name for name in judged if subject(name) and not akin(subject(name), about)]
+    judged = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    judged = [n for n in judged if any(map(found[n].meets, people.values()))]
+    same = [name for name in judged if any(akin(subject(name), each) for each in about)]
+    if same and (others := [n for n in judged if n not in same and found[n].labels]):
+        notes.append(
+            f"{join([*map(repr, others)])} {'are' if others[1:] else 'is'} not used: no labels of "
+            f"people are on {'their criteria' if others[1:] else 'its criterion'}"
+        )
+    return same
 
 
 def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:

@@ -84,10 +84,10 @@ NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
 _POINTS = re.compile(
-    r"(\d{1,6}(?:\.\d+)?)\s*(分|点|점|pts?\.?|points?|punkte?|puntos?|punti|pontos?|stars?|sterne?)?",
+    r"(\d{1,6}(?:\.\d+|,\d{1,2})?)\s*(%|％|分|点|점|星|pts?\.?|points?|punkte?|puntos?|punti|pontos?|stars?|sterne?)?",
     re.IGNORECASE,
 )
-"""A score with the word for points."""
+"""A score with a comma for its point, or with the word for points."""
 
 _BLANK = (
     ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,n.a.,k. a.,k.a.,keine angabe,s/o,"
@@ -170,8 +170,8 @@ def word_of(cell: str | None) -> str | None:
         return None
     if not text.strip("★☆⭐ ") and (stars := text.count("★") + text.count("⭐")):
         return str(stars)
-    if (points := _POINTS.fullmatch(text)) and (points[2] or not text.isascii()):
-        text = f"{float(points[1]):g}"
+    if (points := _POINTS.fullmatch(text)) and not (text.isascii() and NUMBER.fullmatch(text)):
+        text = f"{float(points[1].replace(',', '.')):g}"
     return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
 
 
