@@ -270,7 +270,8 @@ def _on_same_subject(found: Columns, people: Columns, notes: list[str]) -> list[
         return []
     judged = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     judged = [n for n in judged if any(map(found[n].meets, people.values()))]
-    same = [name for name in judged if any(akin(subject(name), each) for each in about)]
+    same = [name for name in judged if subject(name) in about]
+    same = same or [n for n in judged if any(akin(subject(n), each) for each in about)]
     if same and (others := [n for n in judged if n not in same and found[n].labels]):
         notes.append(
             f"{join([*map(repr, others)])} {'are' if others[1:] else 'is'} not used: no labels of "
@@ -372,10 +373,10 @@ def _beside_a_label(found: Columns, named: Sequence[str]) -> str | None:
     for name, column in found.items():
         if name in named or len({*column.words} & words) < 2:
             continue
-        if who(name) == JUDGE:
-            return name
         if who(named[0]) == JUDGE:
             return None
+        if who(name) == JUDGE:
+            return name
         raise JudgeSenseError(
             f"{named[0]!r} and {name!r} may be verdicts or people's labels; say which: "
             f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"

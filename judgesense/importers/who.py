@@ -128,6 +128,10 @@ def is_perhaps_person(name: str) -> bool:
     return asks or any(_is_one(word, _PERHAPS) for word in words)
 
 
+_VERSION = re.compile(r"\d|(mini|nano|turbo|pro|flash|lite|instruct)$")
+"""In a model's name, what is no subject."""
+
+
 def subject(name: str) -> str:
     """What a verdict is about: its name without who said it and what was said.
 
@@ -136,7 +140,7 @@ def subject(name: str) -> str:
     """
     left, by_model = [], who(name) == JUDGE
     for word in tokens(name):
-        if word.isdecimal() or (by_model and re.match(r"\d", word)):
+        if word.isdecimal() or (by_model and _VERSION.match(word)):
             continue  # The number of a person, or a model's version.
         if word[0] > "\u3000":
             word = _SAID.sub("", word)
