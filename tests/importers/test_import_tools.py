@@ -116,7 +116,7 @@ def grades(logs: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
 def reported(grades: list[Any], scorer: str = "model_graded_qa") -> list[str]:
     """Inspect's own values; it writes NaN where it found no grade."""
     values = [scores[scorer] for _, _, scores in grades]
-    return ["UNCLEAR" if value != value else value for value in values]
+    return ["ERROR" if value != value else value for value in values]
 
 
 def rows_of(source: Path, format: str, out: Path, **more: Any) -> Rows:
@@ -149,8 +149,8 @@ def test_inspects_grades_are_checked_beside_labels_in_the_metadata(
     report = judgesense.check(source, out=tmp_path / "out", note=str).report
     (found,) = report.people
     grades = [scores["model_graded_qa"] for _, _, scores in sorted(logs[1]["qa"])]
-    graded = zip(["UNCLEAR" if grade != grade else grade for grade in grades], "CICI", strict=True)
-    counts = Counter(graded)
+    graded = zip(grades, "CICI", strict=True)
+    counts = Counter((grade, label) for grade, label in graded if grade == grade)
     assert found["human"] == "metadata.label"
     assert {
         (v, x): n for v, row in found["confusion"].items() for x, n in row.items() if n
