@@ -113,10 +113,12 @@ def grades(logs: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
     return logs[1]
 
 
-def reported(grades: list[Any], scorer: str = "model_graded_qa") -> list[str]:
+def reported(
+    grades: list[Any], scorer: str = "model_graded_qa", unread: str = "ERROR"
+) -> list[str]:
     """Inspect's own values; it writes NaN where it found no grade."""
     values = [scores[scorer] for _, _, scores in grades]
-    return ["ERROR" if value != value else value for value in values]
+    return [unread if value != value else value for value in values]
 
 
 def rows_of(source: Path, format: str, out: Path, **more: Any) -> Rows:
@@ -134,7 +136,7 @@ def test_the_decisions_are_the_grades_that_inspect_reports(
     # The archive lists samples by name, Inspect by epoch.
     known = sorted(known, key=lambda sample: (sample[0], sample[1]))
     assert [row["decision"] for row in rows] == reported(known)
-    assert "UNCLEAR" in reported(known)
+    assert "ERROR" in reported(known)
     assert {row["judge"] for row in rows} == {f"mockllm/{'model' if name == 'own' else 'grader'}"}
     assert {row["system_id"] for row in rows} == {"mockllm/model"}
     assert rows[0]["raw_text"] == "GRADE: C"
@@ -184,7 +186,7 @@ def test_a_panel_is_a_judge_and_so_is_each_of_its_members(
     for row in rows:
         said.setdefault(row["judge"], []).append(row["decision"])
     panel = "mockllm/g1 + mockllm/g2 + mockllm/g3"
-    assert said[panel] == reported(grades["panel"], "model_graded_fact")
+    assert said[panel] == reported(grades["panel"], "model_graded_fact", "UNCLEAR")
     assert said["mockllm/g1"] == ["C", "I", "I", "UNCLEAR"]
     assert said["mockllm/g2"] == ["I", "C", "C", "P"]
     assert len(rows) == 16
