@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from hub_scripts.evaluations import EVAL_FILE, eval_file
 from hub_scripts.hub import Content, Publication, hub_client
 from judgesense.errors import JudgeSenseError
 from judgesense.metric_modules.registry import METRICS, metric_path
@@ -30,8 +31,8 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
     """The publication of a folder that ``judgesense dataset build`` made.
 
     The folder is loaded as a run loads it, and audited; ``audited=False`` skips the audit, which
-    holds every pair in memory. Published are README.md and the Parquet
-    files of its configs.
+    holds every pair in memory. Published are README.md, the Parquet files of its configs, and
+    ``eval.yaml``.
 
     Raises JudgeSenseError for a missing folder, a card that declares no configs, rows that cannot
     be judged, and errors that the audit finds (the first is named).
@@ -58,6 +59,8 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
     data = {path for files in configs(folder).values() for path in files}
     files: dict[str, Content] = {README: folder / README}
     files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
+    if (declared := eval_file(folder, repo_id)) is not None:
+        files[EVAL_FILE] = declared
     return Publication(
         repo_id=repo_id,
         repo_type="dataset",
@@ -65,7 +68,7 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
         message=f"Publish the dataset with judgesense {__version__}",
         tag=TAG,
         owned=lambda path: (
-            path == "audit.png"  # written by 0.2
+            path in (EVAL_FILE, "audit.png")  # the latter was written by 0.2
             or (fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1)
         ),
     )

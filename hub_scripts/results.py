@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hub_scripts.evaluations import result_files
 from hub_scripts.hub import Content, Publication
 from hub_scripts.verification import named_benchmark, require_benchmark
 from judgesense.errors import JudgeSenseError
@@ -81,7 +82,7 @@ decisions = load_dataset("{repo_id}", "decisions", split="test")
 
 
 def results_publication(run_dir: Path, repo_id: str) -> Publication:
-    """The publication of a run's report, decision log, pairs, record and card.
+    """The publication of a run's report, decision log, pairs, record, card and judges' results.
 
     Its folder in the repository is the run's id with a hash of its judges, so that two runs of the
     same name do not collide. Local paths (of models, of data, in error messages) become names. The
@@ -105,6 +106,7 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
         files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
     if (run_dir / PAIRS_FILE).is_file():
         files[f"{name}/{PAIRS_FILE}"] = run_dir / PAIRS_FILE
+    files |= {f"{name}/{at}": text for at, text in result_files(report, repo_id, name).items()}
     if (record := read_record(run_dir)) is not None:
         record = without_paths(record)
         if "digests" in record:

@@ -17,6 +17,9 @@ from pydantic.fields import FieldInfo
 
 from judgesense.errors import JudgeSenseError
 
+VLLM_MEMORY = 0.9
+"""vLLM's share of a GPU's memory, unless it is set."""
+
 SYSTEM_PROMPT = (
     "You are an evaluation assistant. Give only the requested answer with no explanation."
 )
@@ -189,7 +192,9 @@ class VllmOptions(LocalOptions):
     tensor_parallel_size: int = limit(1, "GPUs that share each layer.", ge=1)
     pipeline_parallel_size: int = limit(1, "Groups of GPUs that share the layers.", ge=1)
     distributed_executor_backend: str | None = limit(None, "ray: one model on several machines.")
-    gpu_memory_utilization: Number | None = limit(None, "vLLM's share of GPU memory (0.9).")
+    gpu_memory_utilization: Number | None = limit(
+        None, f"vLLM's share of GPU memory ({VLLM_MEMORY})."
+    )
     max_model_len: int | None = setting(None, "Context length; the model's, at most 32768.", ge=1)
     max_num_seqs: int | None = limit(None, "Most prompts in the engine at once.", ge=1)
     enforce_eager: bool = setting(False, "Run without CUDA graphs.")

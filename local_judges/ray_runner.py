@@ -26,7 +26,7 @@ from judgesense.log.folder import PROMPTS_FILE
 from judgesense.log.schema import PARTS
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
-from local_judges.options import RayOptions, checked
+from local_judges.options import VLLM_MEMORY, RayOptions, checked
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import progress
 from local_judges.protocol import Judge
@@ -127,8 +127,9 @@ class RayCluster(RayOptions):
 def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str, Any]]:
     """The cluster that a judge's options describe, if any, and the remaining options.
 
-    ``engine="ray"`` asks for one; ``actor_engine`` is then the engine of the actors. Raises
-    JudgeSenseError for options of Ray without ``engine="ray"``.
+    ``engine="ray"`` asks for one; ``actor_engine`` is then the engine of the actors. vLLM actors
+    with a fraction of a GPU share its memory in proportion. Raises JudgeSenseError for options of
+    Ray without ``engine="ray"``.
     """
     about_ray = {k: v for k, v in options.items() if k.startswith("ray_") or k == "actor_engine"}
     others = {key: value for key, value in options.items() if key not in about_ray}
@@ -138,7 +139,13 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
         return None, others
     del others["engine"]
     cluster = checked(RayCluster, about_ray, "", "option of the engine ray")
-    return cluster, others | ({"engine": cluster.actor_engine} if cluster.actor_engine else {})
+    if cluster.actor_engine is not None:
+        others["engine"] = cluster.actor_engine
+    share = cluster.ray_gpus or 1.0
+    if cluster.actor_engine == "vllm" and share < 1:
+        # Ray only counts fractions; each vLLM would still take 90% of the GPU that several share.
+        others.setdefault("gpu_memory_utilization", round(VLLM_MEMORY * share, 4))
+    return cluster, others
 
 
 def _require_reachable(address: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from hub_scripts.evaluations import hub_model
 from hub_scripts.leaderboard.records import FIGURE, REPORTED, RUN, Change, Row, Tables
 from judgesense.log.view import BASELINES
 from judgesense.measure.assessment import Assessment, ReportContents, task_rank
@@ -29,7 +30,6 @@ from judgesense.statistics.arrays import Bools
 from judgesense.statistics.gold import table_figures
 from judgesense.statistics.ranks import paired_above, ranks_of
 from judgesense.text import percent, short_names
-from local_judges.local.gguf_files import NAMED
 from local_judges.options import REMOTE
 
 Key = tuple[str, str, str]
@@ -41,7 +41,6 @@ PEOPLE = "people"
 """Whose labels a published log has; a run has the gold labels of its data."""
 
 _DATA = re.compile(r"\|data:([0-9a-f]{8})\|")
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _LOCAL_ENGINES = ("transformers", "vllm", "ray")
 
 
@@ -78,7 +77,7 @@ def entries(
         row = replace(
             row_of(assessment, run, data, tables),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
-            model=_model(assessment.judge, facts) if verified else None,
+            model=hub_model(assessment.judge, facts) if verified else None,
             kind=RUN if verified else REPORTED,
         )
         yield row, tables
@@ -147,16 +146,6 @@ def page_of(run: str, judge: str) -> str:
     """The address of a judge's page, below the board's."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", judge.partition("@")[0])[:60].strip(".-") or "judge"
     return f"judges/{name}-{hashlib.sha256(f'{run}|{judge}'.encode()).hexdigest()[:8]}.html"
-
-
-def _model(judge: str, about: Mapping[str, Any]) -> str | None:
-    """The Hub name of a judge's model: where it came from, or where its package's came from."""
-    origin = str(about.get("origin", ""))
-    hub_id = origin.removeprefix("Hub ") if origin.startswith("Hub ") else ""
-    packaged = NAMED.get(judge.partition("@")[0])
-    if packaged and (origin.startswith("package ") or about.get("weights") == packaged.sha256):
-        hub_id = packaged.hub_id
-    return hub_id if _HUB_ID.fullmatch(hub_id) else None
 
 
 def ranked_rows(board: Iterable[Entry]) -> list[Row]:

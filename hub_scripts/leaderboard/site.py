@@ -48,7 +48,7 @@ PUBLISHED_LOGS = Path(__file__).parent / "published_logs.json"
 LINKS = {
     "Paper": PAPER,
     "Docs": f"{REPOSITORY}/tree/main/docs",
-    "Dataset": f"{HUB_SITE}/datasets/{DATASET}",
+    "Dataset (once published)": f"{HUB_SITE}/datasets/{DATASET}",
     "Repository": REPOSITORY,
 }
 

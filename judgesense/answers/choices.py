@@ -11,11 +11,35 @@ from collections.abc import Iterator, Sequence
 
 from judgesense.answers import vocabulary as words
 from judgesense.answers.space import Space
-from judgesense.answers.statements import Statement, conclusion, settled
+from judgesense.answers.statements import WRONG_SOON, Statement, conclusion, settled
 from judgesense.answers.text import Sentence
+from judgesense.answers.vocabulary import one_of, pattern
 
 SHORT = 80
 """A text of at most this many characters may name a candidate anywhere."""
+
+_ANNOUNCES = pattern(
+    r"\b(?:need|going|have|ought)\s+to\s+(?:\w+\s+)?(?:evaluate|compare|assess|judge|decide|consider"
+    r"|look|determine|examine|check|weigh)\b"
+)
+# "Response A is terrible" speaks about A; "Definitely Response A" answers.
+_SUBJECT = pattern(
+    rf"{words.Y}['’]?s?\s+"
+    "(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]"
+)
+_DENIES = pattern(
+    r"\b"
+    + one_of(
+        "not | never | neither | nor | worse | worst | inferior | weaker | less | fewer | no",
+        "reject(?:ed)? | incorrect | wrong | bad | poor(?:er)? | irrelevant | fails? | lacks?",
+        "unhelpful | harmful | inappropriate | avoid | against | than | but | however | loses?",
+        "was inclined | was tempted | lost | loser | if | unless | whether",
+    )
+    + r"\b|n['’]t\b"
+)
+
+_DENY_THEMSELVES = (words.NOT_BUT, words.PREFERRED, words.AND_IS)
+"""Patterns in which a "not" before the choice denies something else."""
 
 
 def read_choice(sentences: Sequence[Sentence], space: Space) -> str | None:
@@ -72,7 +96,7 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
     if not tokenised or (match := words.LEAD.match(tokenised[0])) is None:
         return None
     token, rest = match[1], tokenised[0][match.end() :].lstrip()
-    if words.WRONG_SOON.match(rest):
+    if WRONG_SOON.match(rest):
         return None
     if rest == "" and any(
         alone[1] != token for alone in map(words.ALONE.match, tokenised[1:-1]) if alone
@@ -138,8 +162,7 @@ def _statements(text: str, *, many: bool) -> Iterator[tuple[str, bool, bool]]:
         ]
         spans = spans or [
             (match.start(), match[1], True)
-            for pattern in (words.IS_MORE, words.GIVES_MORE)
-            for match in pattern.finditer(text)
+            for match in words.IS_MORE.finditer(text)
             if not (_is_negated(text, match) or _in_both(text, match.start(1)))
             and not words.CONCEDES.search(text, 0, match.start())
         ]
@@ -153,22 +176,26 @@ def _statements(text: str, *, many: bool) -> Iterator[tuple[str, bool, bool]]:
 
 def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, str, bool, bool]]:
     """Where and what a sentence chooses, whether it qualifies that, and whether it concludes it."""
-    for pattern in words.CHOSEN:
-        for match in pattern.finditer(text):
+    for ways in words.CHOSEN:
+        for match in ways.finditer(text):
             start = match.start()
+            if ways is words.PICKED and words.OF_OTHERS.search(text[: match.start(1)]):
+                continue
+            if ways is words.LABELLED and words.GIVEN.search(text, 0, start):
+                continue
             # "If so, I would choose B": the statement may follow the clause that supposes.
             follows = supposed and supposed.end() <= start and "," in text[supposed.end() : start]
             if supposed and supposed.start() < match.end() and not follows:
                 continue
-            if (
-                pattern not in (words.NOT_BUT, words.PREFERRED) and _is_negated(text, match)
-            ) or _in_both(text, match.start(match.lastindex or 1)):
+            if (ways not in _DENY_THEMSELVES and _is_negated(text, match)) or _in_both(
+                text, match.start(match.lastindex or 1)
+            ):
                 continue
             after = text[match.end() : match.end() + 80]
             if not words.PROVIDED.match(after):
                 qualified = bool(words.QUALIFIED.match(after))
                 own = (
-                    pattern in (words.PICKED, words.LABELLED, words.PREFERRED, words.MAKES)
+                    ways in (words.PICKED, words.LABELLED, words.PREFERRED, words.MAKES)
                     and not qualified
                     and bool(words.OWN.search(text))
                 )
@@ -200,8 +227,7 @@ def _only_mention(tokenised: Sequence[str], space: Space) -> str | None:
     tokens = set(words.MENTION.findall(text))
     if not space.pairwise or len(tokens) != 1 or len(text) > SHORT:
         return None
-    if "?" in text or any(
-        each.search(text) for each in (words.DENIES, words.SUBJECT, words.ANNOUNCES)
-    ):
+    others = (_DENIES, _SUBJECT, _ANNOUNCES, words.REPORTED, words.OF_OTHERS)
+    if "?" in text or any(each.search(text) for each in others):
         return None
     return space.token_option(tokens.pop())

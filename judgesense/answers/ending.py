@@ -16,6 +16,14 @@ from judgesense.answers.space import Space
 from judgesense.answers.text import Sentence, without_json
 from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 
+_JUDGEMENT = one_of(
+    "verdict | decision | rating | score | grade | judge?ment | choice | answer | assessment",
+    "preference | pick | vote",
+)
+_IT = (
+    rf"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){{0,2}}?(?:\s+{_JUDGEMENT}|(?-i:\s+[A-Z]+))"
+    r"|that|this)\b[^.!?;\n]{0,80}"
+)
 _AGAIN = pattern(
     r"(?:(?:^|[.!?…:;\n—–(]|\s-|,\s*no)[\s\"”’)*_]*(?:(?:but|oh|no|and|or|hm+|well|ah|ok(?:ay)?),?\s+)?(?:"
     + one_of(
@@ -24,7 +32,7 @@ _AGAIN = pattern(
         "|count|weigh)\\w*",
         "let me (?:check|look|go|read) (?:\\w+ ){0,4}?(?:again|once more|over) | oops",
         "on second thoughts? | i (?:\\w+ )?take (?:that|it) back | come to think of it",
-        "actually, (?:no|wait|hold on) | correction",
+        "(?:actually|or rather),? (?:no|wait|hold on) | correction",
         "i (?:need|have|want) to (?:re-?think|reconsider)",
         "moment mal | warte mal | nein, doch | attendez | attends | um momento | un attimo",
     )
@@ -33,6 +41,14 @@ _AGAIN = pattern(
     r"(?=\s*[,.!…:;—–?]|\s+(?:no|actually|what|but|is|does|did|if|I|let|maybe)\b|\W*$)"
     r")(?![\w'’])|\b(?=(?:revised|corrected|updated|amended|adjusted)\s+(?:\w+\s+)?"
     r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)"
+    rf"|\bI\s+(?:(?:hereby|now|must|have\s+to)\s+)*(?:withdraw|retract|rescind|take\s+back){_IT}"
+    rf"|(?:^|[.!?;,]\s+|\bplease\s+)(?:disregard|ignore)\s+(?:that|the|my|this)\s[^.!?;\n]{{0,20}}?{_JUDGEMENT}\b[^.!?;\n]{{0,40}}"
+    rf"|\b(?:I|my)\b[^.!?;\n]{{0,40}}\b(?:is|am|are)\s+(?:(?:hereby|now)\s+)?(?:withdrawn|retracted|withdrawing{_IT}|retracting{_IT})"
+    rf"|\bI\s+can(?:not|['’]t)?\s+(?:no\s+longer\s+)?(?:stand|stick)\s+(?:by|to|with){_IT}"
+    r"|\bI\s+no\s+longer\s+(?:hold|believe|trust|think|stand\s+by)\b"
+    rf"|\b{_JUDGEMENT}[^.!?\n]{{0,25}}\s(?:should|must|is|are)\s*(?:not|n['’]t)\s+(?:to\s+)?be\s+(?:used|counted|recorded)\b"
+    r"|\b(?:consider|regard|treat)\s+(?:that|it|this|my\s[^.!?\n]{1,40})\s(?:as\s+)?(?:void|revoked|withdrawn|retracted)\b"
+    rf"|\b{_JUDGEMENT}\s*:\s*(?:to\s+be\s+determined|TBD|pending|undecided)\b"
     r"|\b(?:scratch|strike|forget|belay)\s+that\b|等等|等一下|待って|待てよ|잠깐)"
 )
 """Where a judge takes back what it said: "Wait,", "Scratch that."."""
@@ -76,6 +92,10 @@ _CLAUSE = re.compile(
     r"[;:—–]\s+|\s-\s|,\s+(?=(?:but|so|then|hence|thus|therefore|which\s+makes|that|I|my|also|donc|quindi|dus)\b)"
 )
 _PREDICATE = re.compile(r"\s(?:is|wins)\b")
+_PRO_FORM = pattern(
+    r"\b(?:of\s+(?:the|these)\s+two|(?:better|best|right|it\s+the|other)\s+one)\W*$"
+)
+"""Words that are no name of a candidate: "which makes it the better of the two"."""
 _LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’\u0300-\u036f\u0900-\u097f]*)")
 _MOST_WORDS = 14
@@ -92,7 +112,7 @@ class Ending(NamedTuple):
 def after_second_thought(text: str) -> str | None:
     """What follows the last place where the judge takes back what it said; None without one."""
     # What a JSON string says is thought before the verdict beside it.
-    ends = [match.end() for match in _AGAIN.finditer(text) if match.start() > 0]
+    ends = [match.end() for match in _AGAIN.finditer(text)]
     if not ends or "{" not in text[: ends[-1]]:
         return text[ends[-1] :] if ends else None
     rest = text[ends[-1] :]
@@ -151,6 +171,8 @@ def _stated(sentence: str, begins_line: bool, space: Space, is_choice: bool) -> 
             break
     else:
         return None
+    if is_choice and _PRO_FORM.search(sentence):
+        return None
     words = {word.casefold() for part in head for word in _WORD.findall(part)}
     if words - _ALLOWED or value.endswith(":") or any(c.isdigit() for part in head for c in part):
         return None
@@ -166,7 +188,7 @@ def _stated(sentence: str, begins_line: bool, space: Space, is_choice: bool) -> 
         return None
     if words <= _WORDS["nouns"] and not (unspaced or is_final):
         # Alone on its line it may be a heading or an item: `conclusion` looks at what is before.
-        is_whole = bool(tied) or (value[-1] in ".!" or not words)
+        is_whole = bool(tied) or (value[-1] in ".!" or not words or head[0] in {"→", "->", "=>"})
         is_item = begins_line and not tied
         return Ending(option, bool(tied), False) if is_whole and not is_item else None
     names = _WORDS["verdict"] | (set() if is_choice and is_candidate else _WORDS["score"])

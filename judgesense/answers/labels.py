@@ -9,14 +9,13 @@ from itertools import chain
 
 from judgesense.answers.scores import CLAIMED
 from judgesense.answers.space import Space
-from judgesense.answers.statements import Statement, conclusion, is_cut_off
+from judgesense.answers.statements import IS_WRONG, WRONG_SOON, Statement, conclusion, is_cut_off
 from judgesense.answers.text import Sentence
 from judgesense.answers.vocabulary import (
     CRITERION,
-    IS_WRONG,
+    GIVEN,
     NEGATION,
     QUESTION,
-    WRONG_SOON,
     one_of,
     pattern,
 )
@@ -44,7 +43,7 @@ _NEGATED = pattern(
     r"(?:\b(?:partial(?:ly)?|partly|almost|nearly|half|mostly|largely|not|neither|nor|never|than|without|hardly|cannot|reject(?:ed)?)|n['’]t)(?:\s+"
     + one_of(
         "a | an | the | be | as | really | entirely | fully | quite | at all | option | response",
-        "choose | pick | prefer | call it | say | is | simply",
+        "choose | pick | prefer | call it | say | answer | is | simply",
     )
     + r")*\s+(?:[\w'’]+\s+n?or\s+)?\W*$"
 )
@@ -86,12 +85,17 @@ _PASSES = pattern(
 _ON_CONDITION = pattern(
     r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri"
     r"|\b(?:given|awarded|reserved|earned|granted)\s+(?:when|only|for)\b"
-    r"|\ban?\s+\w+\s+\w+\s+(?:would|should|must|needs)\b|\brequire(?:d|s|ments?)?\s+for\b"
+    r"|\b(?:initial|previous|earlier|expected|default|reference|gold)\s+(?:\w+\s+)?(?:is|was|says|said)\b"
+    r"|\bwas\s+my\s+(?:initial|first|earlier)\b|\blean(?:ed|ing)?\b|\bwould\s+have\s+(?:been|\w+ed)\b|^\W*to\s+be\b"
+    r"|\ban?\s+\w+(?:\s+\w+)?\s+(?:would|should|must|needs|requires)\b|\brequire(?:d|s|ments?)?\s+for\b"
 )
 """A sentence that says when a label would be given."""
 
+_UNTIL = pattern(r"(?:^\W*(?:in\s+order\s+)?to\s+|\b(?:before|until|unless)\b[^,;.]*)$")
 _WHEN = pattern(r"[\"'”’)\]]*\s+(?:only\s+)?(?:if|when|unless)\b")
-_WHOLE = pattern(r"\b(?:overall|altogether|all|every|total|together|final(?:ly)?)\b")
+_OWN_END = pattern(r"^.*[,;:]\s+(?:which|so|and|but)\b[^,;]*$")
+"""What the judge adds to a claim: "The candidate says Paris, which is correct"."""
+_WHOLE = pattern(r"\b(?:overall|altogether|whole|entire|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
 _NAMED_LINE = re.compile(r"^[^\d:：]{1,40}[:：]\s*")
@@ -120,6 +124,11 @@ class _Labels:
         self.item = re.compile(rf"\W*\w+\s*\d{{1,3}}\s*[:.)–-]+\s*{one}\W*$", re.IGNORECASE)
         words = {option.casefold() for option in space.options}
         self.verb = _PASSES if words >= {"pass", "fail"} else None
+        # "This test case is a PASS."; another's grade may be one as well, but of something else.
+        self.case = pattern(
+            r"\b(?:this|it|that)(?:\s+(?!is\b|was\b)\w+){0,2}\s+(?:is|counts\s+as|gets|earns)\s+(?:(?:therefore|thus|so|still|clearly)\s+)?"
+            rf"an?\s+[\"'“‘(\[]*{one}(?=\W*$)"
+        )
         self.so = pattern(rf"\b(?:hence|thus|therefore|, so)[,:]?\s+[\"'“‘(\[]*{one}(?=\W*$)")
 
     def named(self, match: re.Match[str]) -> str | None:
@@ -230,10 +239,15 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
         text = sentence.text
         if QUESTION.search(text):
             continue
-        for match in chain(labels.cue.finditer(text), labels.so.finditer(text)):
+        for match in chain(
+            labels.cue.finditer(text), labels.so.finditer(text), labels.case.finditer(text)
+        ):
             label = labels.named(match)
-            if _WHEN.match(text, match.end()):
-                continue  # "An answer is correct if ..."
+            if _WHEN.match(text, match.end()) or _UNTIL.search(text, 0, match.start()):
+                continue  # "An answer is correct if ...", "Before I could say YES"
+            before = _OWN_END.sub("", text[: match.start()])
+            if GIVEN.search(before) or CLAIMED.search(before):
+                continue
             if label is None or labels.is_prose(match, text) or labels.has_rival(match, text):
                 continue
             if _is_denied(match, text):
@@ -263,7 +277,7 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 return ""
             if label and (
                 _ON_CONDITION.search(sentence.text)
-                or CLAIMED.search(sentence.text, 0, match.start())
+                or CLAIMED.search(_OWN_END.sub("", sentence.text[: match.start()]))
             ):
                 continue
             if label and labels.has_rival(match, sentence.text):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from judgesense.answers.ranks import NAME_KEYS, RANK_KEYS, read_ranks
-from judgesense.answers.space import Space
+from judgesense.answers.space import NOUN, Space
 from judgesense.answers.text import json_values
 from judgesense.answers.vocabulary import CONCLUDES
 
@@ -44,9 +44,9 @@ _ATTRIBUTE = re.compile(
 )
 _DOUBLE = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _NAMED = re.compile(
-    r"\[\s*(?:final[_ ])?"
-    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output)\s*\]"
-    r"\s*[:=]?\s*[\[(\"'*]*([^\s\[\]()\"'*]{1,30})",
+    r"[\[{【]\s*(?:final[_ ])?"
+    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output|评分|得分|评价|结论|答案|評価)\s*[\]}】]"
+    rf"\s*[:=]?\s*[\[(\"'*]*((?:{NOUN}\s)?[^\s\[\]()\"'*]{{1,30}})",
     re.IGNORECASE,
 )
 _GRADE = re.compile(
@@ -55,17 +55,12 @@ _GRADE = re.compile(
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
-_HASHES = re.compile(r"(?m)^\s*####\s*([^\n]{1,40}?)\s*$")
 _ALONE = re.compile(r"(?m)^\s*\[\s*([^\[\]\n]{1,30}?)\s*\]\s*$")
-_SENTENCE_END = re.compile(r"\n|\.(?=\s)")
-_CONDITION = re.compile(r"\b(?:if|either|one of|such as|format|e\.g\.)\b", re.IGNORECASE)
-
-_CLAUSE_END = re.compile(r"[,;.，、；。]")
 _CLAUSE = 200
 """Characters before a marker that may say what it is."""
 
 _SUPPOSED = re.compile(
-    r"\b(?:although|though|while|whereas|aunque|obwohl|bien\s+que|quoique|sebbene|embora|хотя|if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
+    r"\b(?:was\s+(?:about|going|tempted|inclined)\s+to|although|though|while|whereas|aunque|obwohl|bien\s+que|quoique|sebbene|embora|хотя|if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
     r"|would\s+have|i['’]d\s+have|w[äa]re|w[üu]rde|h[äa]tte|ser[íi]a|serait|wenn|falls|sonst|andernfalls|si|s['’]ils?|sinon|cuando|quand|se|als|indien|je[śż]eli|je[śs]li|gdyby|e[ğg]er|jika|n[ếe]u|om|hvis|если)\b"
     r"|यदि|अगर|إذا|إن كان|لو|만약|이라면|라면|もし|場合|なら|如果|若|的话",
     re.IGNORECASE,
@@ -101,13 +96,13 @@ _DENIED_AFTER = re.compile(
 """How a marker is denied: "not [[A]]", "[[A]]가 아니라", "[[A]]ではなく"."""
 
 _CONDITION_AFTER = re.compile(
-    r"[\"'”’)\]*]*\s*(?:(?:would|could|might)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
+    r"[\"'”’)\]*]*\s*(?:(?:would|could|might|too)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
     r"|(?:이|라)?면\b|이라면|只有|如果)",
     re.IGNORECASE,
 )
 _ALTERNATIVE = re.compile(r"\s*(?:or|/|\|)\s*[\[\"'(]*([^\s\[\]()\"'*.,;?]{1,20})", re.IGNORECASE)
 
-MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _HASHES, _ALONE)
+MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _ALONE)
 _DEEPEST = 6
 
 
@@ -198,22 +193,14 @@ def _read_markers(text: str, space: Space) -> Marked | None:
 def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marker]:
     """The markers of one kind that hold an option and are not denied."""
     before = offered = 0
-    offers: dict[int, bool] = {}  # A line with many markers is looked at once.
     for match in pattern.finditer(text):
         option = space.value(match[match.lastindex or 1])
         if option is None:
             continue
         line = text.rfind("\n", 0, match.start()) + 1
         line = max(line, text.rfind(". ", line, match.start()) + 1)  # its sentence
-        if line not in offers:
-            offers[line] = offers_markers(_sentence(text, line, match.end()), space)
-        # "[[A]] if A is better, [[B]] if B is better" only repeats the question.
-        if offers[line]:
-            continue
         start = max(before, line)
         clause = text[start : match.start()][-_CLAUSE:]
-        if start == before > 0:  # "[[B]] would be shorter, I choose [[A]]": its own clause
-            clause = clause[end.start() :] if (end := _CLAUSE_END.search(clause)) else clause
         before = match.end()
         if _DENIED_BEFORE.search(clause) or _DENIED_AFTER.match(text, match.end()):
             continue
@@ -226,20 +213,6 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
             not concludes and bool(_SUPPOSED.search(clause))
         )
         yield _Marker(match.start(), match.end(), option, concludes, is_condition)
-
-
-def _sentence(text: str, start: int, place: int) -> str:
-    end = _SENTENCE_END.search(text, place)
-    return text[start : end.start() if end else len(text)]
-
-
-def offers_markers(line: str, space: Space) -> bool:
-    """Whether a line offers several markers on a condition, as a judge's prompt does."""
-    if "[[" not in line or not _CONDITION.search(line[:400]):
-        return False
-    if _CONCLUDES_ELSEWHERE.search(line):
-        return False
-    return len({v for each in _DOUBLE.findall(line) if (v := space.value(each))}) > 1
 
 
 def _read_json(text: str, space: Space) -> Marked | None:

@@ -42,7 +42,8 @@ _INTRODUCED = pattern(
     r"|\b(?:that|which)\s+I\s+(?:was|am)\s+(?:given|shown|asked)[^\n.]{0,20}:\s*$"
     r"|\b(?:previous|earlier|former|other|another|first)\s+(?:judge|evaluator|reviewer|grader|rater"
     r"|annotator|colleague)(?:['’]s\s+\w+)?\s*(?:\w+\s*)?:\s*$"
-    r"|(?<!\bI\s)(?<!\bwe\s)\b(?:says|said|saying|wrote|writing|insists|claiming)\s*[:,]?\s*$"
+    r"|(?<!\bI\s)(?<!\bwe\s)\b(?:says|said|saying|wrote|writing|insists|claiming"
+    r"|(?:returned|returns|responded|printed)(?:\s+with)?)\s*[:,]?\s*$"
     r"|\bself-?(?:evaluation|assessment|rating|grade|score|review|report)\b[^\n.!?]{0,40}:\s*$"
     r"|\b(?:quot(?:e|es|ing)|citing)\b[^\n.!?]{0,60}:\s*$"
     rf"|\b(?:asked|told|want(?:s|ed)?|instructed|required|supposed|{_INSTRUCTION}"
@@ -55,9 +56,10 @@ _INTRODUCED = pattern(
 
 _DISOWNED = pattern(
     rf"^[\"”’]?\s*,?\s*(?:the\s+)?(?:{_WRITER}\s+)?(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
-    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that(?:\s+is|['’]s|\s+was)|this\s+is|that\s+text|this\s+text"
-    r"|this\s+(?:block|dialogue|conversation|exchange|snippet|excerpt)|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
-    r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|reply|output|model|assistant|agent|bot|student|user|customer|log|part\s+of|not\s+my|copied|evaluated|judged"
+    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that(?:\s+is|['’]s|\s+was)|this\s+is|is\s+part\s+of"
+    r"|(?:this|that|the)(?:\s+(?:above|quoted))?\s+(?:text|line|block|dialogue|conversation|exchange|snippet|excerpt)"
+    r"|the\s+(?:quoted|above))\b(?!\s+(?:because|since|my|based|due|score|rating|verdict|grade|evaluation|assessment|judge?ment|decision)\b)"
+    r"[^.\n]{0,60}\b(?:transcript|text|excerpt|tool|candidate|submission|answer|response|reply|output|model|assistant|agent|bot|student|user|customer|log|part\s+of|not\s+my|copied|evaluated|judged"
     r"|injection|quoted|written\s+by)"
 )
 """What follows a quotation that the judge disowns: "which is the candidate's own text"."""
@@ -78,6 +80,33 @@ _UNMARKED = pattern(
 _MOST = 200
 _REACH = 160
 """Characters before a quotation in which it is introduced, and after it in which it is disowned."""
+
+_PROMPT = re.compile(
+    r"\A\W*(?:###\s*(?:instruction|input)s?\b.*"
+    r"\n#+\s*(?:response|answer|output)\s*:?[ \t]*(?:\n|\Z)"
+    r"|\[INST\].*\[/INST\])",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The prompt as a base model repeats it, up to where its own answer begins."""
+
+_SHOWN = (
+    r"(?:[\"“][^\"”\n]{1,80}[\"”]|`[^`\n]{1,80}`|\{[^{}\n]{1,80}\}"
+    r"|(?:[a-z]{1,12}:\s)?\[\[[^\]\n]{1,30}\]\])"
+)
+_WHEN = r"(?:\s+(?:if|when|for|to)\b[^\"“\[`\n.]{1,120})"
+_OFFERED = pattern(
+    rf"{_SHOWN}(?:,\s*{_SHOWN})*(?:{_WHEN}[,;]?\s*(?:(?:or|and|otherwise)\s+)?{_SHOWN}|,?\s+or\s+{_SHOWN})"
+    rf"(?:{_WHEN}?[,;]?\s*(?:(?:or|and)\s+)?{_SHOWN})*{_WHEN}?"
+    rf"|\b(?:one\s+of|either)\b[^.\n]{{0,20}}{_SHOWN}(?:,\s*{_SHOWN})+"
+)
+"""Verdicts that a prompt offers: "[[A]]" if A is better, "[[B]]" if B is."""
+
+_EXAMPLE = pattern(
+    r"(?:\b(?:for\s+(?:example|instance)|e\.g\.?|(?:example|sample)(?:\s+\w+){0,2}|(?:expected|required)\s+(?:output|format|form)\s+is|(?:should|must|has\s+to)\s+(?:look|be|read)\s+(?:something\s+)?like"
+    r"|(?m:^)[^\w\n]*(?:please\s+)?(?:provide|give|write|output|state|return|format)\b[^.!?\n]{1,60}\blike\s+(?:this|so))"
+    rf"\s*[:,]?\s*)(?:{_SHOWN}|\{{[^{{}}\n]{{1,200}}\}}|(?<=:\s)[a-z ]{{3,20}}:\s*[\w.]{{1,20}})"
+)
+"""A verdict that an instruction shows: 'for example: "Rating: [[5]]"'."""
 
 _IMPERATIVE = one_of(
     "select | choose | pick | use | give | output | respond | answer | reply | write | return",
@@ -110,10 +139,9 @@ _INSTRUCTS = pattern(
     r"|\b(?:am|are|was|were|been|['’]m)\s+(?:asked|told|instructed|required|supposed|meant)\s+to\b"
     r"|\byou(?:['’]re\s+(?:not\s+)?(?:asked|told|given|required|supposed)\b|\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
     r"|given|required|expected|supposed)))\b"
-    r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"
     r"|\b(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|scale|system"
     r"\s+prompt)\s+(?:says?|asks?|states?|requires?|tells?|wants?|is|are|specif\w+|defines?"
-    r"|reads?)\s+(?:to|that|me|us|whether|which|for|as|:)"
+    r"|reads?)(?::|\s+(?:to|that|me|us|whether|which|for|as|:))"
     r"|\b(?:I|we|one)\s+(?:must|should|need\s+to|have\s+to|(?:am|are)\s+(?:asked|required|supposed"
     rf"|told|instructed)\s+to)\s+{_IMPERATIVE}\b.*\b"
     + one_of("if | when | otherwise | depending | either | or | between | from")
@@ -129,6 +157,7 @@ def without_quotations(text: str) -> str:
     quotation marks that are introduced as somebody else's ("The candidate wrote:") or disowned
     after them.
     """
+    text = _EXAMPLE.sub("…", _OFFERED.sub("…", _PROMPT.sub("", text)))
     own = _QUOTED_LINE.sub("", text) if ">" in text else text
     own = _BLOCK.sub("", own) if "[BEGIN" in own else own
     if not own.strip():

@@ -10,11 +10,11 @@ from judgesense.answers.choices import read_choice, stated_choices
 from judgesense.answers.ending import Ending, after_second_thought, stated_at_end
 from judgesense.answers.labels import SHORT as MOST_TO_MENTION
 from judgesense.answers.labels import cued_labels, read_label
-from judgesense.answers.markers import offers_markers, read_marked
+from judgesense.answers.markers import read_marked
 from judgesense.answers.quotations import own_part, without_quotations
 from judgesense.answers.ranks import calls_as_json
 from judgesense.answers.scores import read_score, stated_scores, with_numbers
-from judgesense.answers.space import Space, space_of
+from judgesense.answers.space import NOUN, Space, space_of
 from judgesense.answers.text import (
     Sentence,
     clean,
@@ -41,18 +41,41 @@ _CANDIDATE = re.compile(
     r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary|number|option|translation)\s*#?([1-9])\b",
     re.IGNORECASE,
 )
+_JUDGED_NUMBER = pattern(
+    rf"(\b{NOUN}\s*#?\d(?:['’]s\s+|\b[^.;\n]{{0,40}}\b(?:right|correct|wrong|incorrect|says|gives|states|claims|finds|that|because|since|as)"
+    r"\b[^.;\n\d]{0,20}?))\b(?:the\s+)?(?:\w+\s+)?(?:answer|result|sum|total|value)\s+(?:is|equals)\s+\d+"
+)
+"""What a candidate answers, which is no choice: "Response 1 is right: the answer is 2"."""
+
+_LAST_ROW = re.compile(
+    r"^[ \t]*\|[ *]*((?:(?:weighted|grand|final|the) )*(?:total|overall|average|mean|mark|score"
+    r"|verdict|winner|result|rating|grade|gesamt\w*|insgesamt)\b[^|\n]{0,30}?)"
+    r"[ *]*\|(?:[ *-]*\|)*[ *]*([^|\n]{1,24}?)[ *]*(?:\|[ *-]*)*$(?!\n[ \t]*\|)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CELL_NUMBER = re.compile(r"\|[\s*]*(\d{1,3})[\s*]*(?=\||$)", re.MULTILINE)
 _RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")
 _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
 _FIRST_WORD = re.compile(r"[,.;:!、。，：]")
 _LAST = 300
+_VERDICT = (
+    r"(?:assessment|verdict|decision|rating|score|grade|mark|number|judge?ment|choice|preference)"
+)
+_CANNOT = r"(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)"
 _ABSTAINS = pattern(
-    r"(?:\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
-    r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
-    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t))\s+(?:\w+\s+)?make\s+up\s+my\s+mind|\bI['’]m\s+(?:unsure|undecided|torn|not\s+sure)\b"
-    r"|\bno\s+(?:grade|rating|verdict|score|decision)\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
-    r"|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|unable\s+to)\s+(?:make|give|reach|offer|come\s+to|commit\s+to)"
-    r"\s+(?:\w+\s+){1,3}?(?:assessment|verdict|decision|rating|score|grade|judge?ment|choice|preference)"
+    rf"(?:(?:(?:overall|final|my)\s+|[.!?\n]\s*(?:the|an?)\s+(?:\w+\s+)?){_VERDICT}\s+(?:\w+\s+){{0,2}}?(?:(?:will|would|has|have|must|needs?)\s+(?:to\s+)?wait|pending|on\s+hold"
+    r"|to\s+follow|deferred|postponed|outstanding|(?:remains|is|stays)\s+open)\b"
+    rf"|\b(?:I|we)(?:['’]\w+|\s+\w+){{0,4}}\s(?:defer|postpon|withhold|reserv|hold\s+(?:off|back)|holding\s+(?:off|back))\w*\s+(?:on\s+)?(?:(?:my|the|an|any|a)\s+)?(?:\w+\s+)?{_VERDICT}"
+    rf"|\bno\s+(?:\w+\s+)?{_VERDICT}\s+(?:yet|so\s+far|for\s+now|of\s+my\s+own|(?:for|on)\s+this)\b"
+    rf"|\b(?:I|we)\s+(?:have\s+no|do(?:\s+not|n['’]t)\s+(?:yet\s+)?have\s+an?y?)\s+(?:(?:final|own|overall)\s+)?{_VERDICT}\b"
+    rf"|\b(?:I|we)\s+(?:have\s+(?:not\s+)?yet|have(?:\s+not|n['’]t))\s+(?:yet\s+)?(?:to\s+)?(?:reach|form|ma[dk]e|come)\w*\s+(?:\w+\s+){{0,2}}?{_VERDICT}\b"
+    r"|\bnot\s+(?:yet\s+)?in\s+a\s+position\s+to\b|\bso\s+I\s+can(?:not|['’]t)\s+(?:give|offer|reach|make)\s+(?:one|any)\b"
+    r"|\bI(?:\s+am|['’]m)\s+(?:therefore\s+)?abstaining\b|\bI(?:\s+will|['’]ll|\s+would\s+rather)\s+(?:pass|skip|sit)\s+(?:on\s+)?(?:it|this|that)\b"
+    r"|\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
+    rf"\s+open|\b{_CANNOT}\s+(?:\w+\s+)?(?:settle\s+on|make\s+up\s+my\s+mind)|\bI['’]m\s+(?:unsure|undecided|torn|not\s+(?:\w+\s+){{0,2}}?sure)\b"
+    rf"|\bno\s+{_VERDICT}\s+(?:can\s+be\s+(?:given|made|reached)|is\s+possible)"
+    rf"|\b{_CANNOT}\s+(?:make|give|reach|offer|put|assign|come\s+to|commit\s+to)\s+(?:\w+\s+){{1,3}}?{_VERDICT}"
     r"|\b(?:won['’]t|will\s+not)\s+(?:pick|choose)\s+(?:one|either|between)|\bI\s+abstain\b"
     r"|\bje\s+ne\s+(?:tranche|choisis|peux|saurais|me\s+prononce)\s*(?:pas|trancher|choisir)"
     r"|\b(?:lege|kann|m[öo]chte)\s+(?:ich\s+)?mich\s+(?:\w+\s+)?nicht\b|\bich\s+(?:lege|kann)\s+mich\s+nicht\b"
@@ -124,10 +147,21 @@ def read(text: str, space: Space) -> str | None:
             text = text.replace("−", "-")
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
+    text = _LAST_ROW.sub(_row_as_line, text) if "|" in text else text
     text = calls_as_json(without_quotations(text))
     if (rest := after_second_thought(text)) is not None:
         return _read_own(rest.strip(), space) or ""
     return _read_own(text, space)
+
+
+def _row_as_line(row: re.Match[str]) -> str:
+    """A table's last row as a line: "Overall: 3". A sum of the rows before is no score."""
+    name, value = row.groups()
+    table = row.string[max(0, row.start() - 1000) : row.start()].rpartition("\n\n")[2]
+    numbers = [int(number) for number in _CELL_NUMBER.findall(table)]
+    if len(numbers) > 1 and value.isdigit() and sum(numbers) == int(value):
+        return row.group()
+    return f"\nOverall {name.partition('(')[0].strip()}: {value}"
 
 
 def _read_own(text: str, space: Space) -> str | None:
@@ -140,6 +174,7 @@ def _read_own(text: str, space: Space) -> str | None:
         return ""
     if _RANKING.search(text):
         return None  # A ranking that was cut off names candidates, but chooses none.
+    text = _JUDGED_NUMBER.sub(r"\1", text) if space.numeric else text
     text = without_markup(_without_question(without_json(text), space))
     # An instruction keeps its place, so that what follows it is no first sentence.
     found = [replace(each, text=own_part(each.text, space)) for each in sentences(text)]
@@ -211,7 +246,7 @@ def _contradicted(verdict: str, rest: str, space: Space) -> bool:
         choices, _ = stated_choices([space.tokenised(each.text) for each in found], space)
         stated = {choice.option for choice in choices if not choice.tie}
     elif space.numeric:
-        stated = {score.option for score, _ in stated_scores(found, space) if score.decisive}
+        stated = {score.option for score in stated_scores(found, space) if score.decisive}
     else:
         stated = {label.option for label in cued_labels(found, space)[0]}
         if space.spelled and found:  # "GRADE: C", and then "has to be graded as incorrect"
@@ -221,8 +256,8 @@ def _contradicted(verdict: str, rest: str, space: Space) -> bool:
 
 
 def _without_question(text: str, space: Space) -> str:
-    """The text without what repeats the prompt: a list of all options, or of all markers."""
-    lines = [line for line in text.splitlines() if not offers_markers(line, space)]
+    """The text without a list of all options, which repeats the prompt."""
+    lines = text.splitlines()
     places = [space.listed(line) for line in lines]
     most = len(space.options)
     for start, place in enumerate(places):

@@ -40,18 +40,19 @@ _CUE = pattern(
 )
 _GIVES = one_of(
     "put | give | giving | gave",
-    "assign | assigned | assigning | award | awarded | deserves? | earns?",
+    "assign | assigned | assigning | award | awarded | deserves? | earns? | worth",
     "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
     "choose | chose | select | pick | go with | settle (?:on|for) | i say",
-    r"it(?:['’]s| is)(?=\s+an?\s)",
+    r"(?:it|this|that)(?:['’]s| is)(?=\s+an?\s)",
 )
 _GIVE = pattern(
     rf"\b{_GIVES}(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:(?:an?|as|with|at|of|the)\s+)?"
     rf"(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}"
 )
 _GIVE_UNSPACED = re.compile(r"[给打][了出]?\s*(\d{1,6})\s*分")
-_FITS = pattern(
-    rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
+_ASPECT = pattern(
+    r"\b(?:(?:for|on|in)\s+[a-z]+(?:\s[a-z]+)?,|the\s+(?:first|second|third|last|next|other))"
+    rf"\s+an?\s+{_NUMBER}(?=\W*$|[,;.])"
 )
 _OUT_OF = pattern(
     rf"(?<![\d.,/]){_NUMBER}\s*(?:points?\s+|stars?\s+)?(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)"
@@ -67,8 +68,11 @@ _TOP_FIRST = re.compile(
 """A score after the top of its scale: "5点満点中4点"."""
 
 CLAIMED = pattern(
-    r"\b(?:author|writer|candidate|student|essay|article|applicant|user|agent|bot|customer)s?\s+(?:\w+\s+){0,3}?"
-    r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?)\b"
+    r"\b(?:author|writer|candidate|student|essay|article|applicant|user|agent|bot|customer|colleague|rater|annotator|reviewer|grader)s?\s+(?:\w+\s+){0,3}?"
+    r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?|answer(?:s|ed)"
+    r"|said|scored|chose|picked|went|would)\b"
+    r"|\b(?:model|assistant|reference|response|output|system)\s+(?:says|said|claims|claimed|answered|wrote|printed|reported)\b"
+    r"|\baccording\s+to\s+(?:the\s+)?(?:\w+\s+)?(?:annotator|rater|reviewer|grader|author|user|candidate|model|assistant)\b"
 )
 """A score that the judged text gives itself: "The author gives his own essay a 9"."""
 
@@ -112,7 +116,6 @@ _FINAL = pattern(
     )
     + r"\b"
 )
-_OVERALL = pattern(r"\b(?:final|overall|total)\b")
 _FULL = pattern(r"^\W*full\s+(?:marks|score|credit|points)\W*$")
 _LINE = pattern(
     rf"^\W*[^\W\d][^\n:=\d]{{0,40}}\d?\s*[:=]\s*[(\[\"]*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(\d+))?\W*$"
@@ -129,7 +132,7 @@ _MATTERS = one_of(
     "out | on | for | because | since | as | in | overall | here | and | stars? | points? | due",
     "to | based | rating | score | given | at",
 )
-_COUNTS = pattern(rf"\s+(?!{_MATTERS}\b)[a-z]")
+_COUNTS = pattern(rf"(?:\s+|-)(?!{_MATTERS}\b)[a-z]")
 """What follows a number that counts something: "gives 3 reasons"."""
 
 _REVISES = pattern(
@@ -177,12 +180,7 @@ def read_score(sentences: Sequence[Sentence], space: Space, last: str | None = N
     statements = stated_scores(sentences, space)
     if _is_repeated(sentences):
         return ""
-    if lead is None and last is None:
-        overall = [s for s, is_overall in statements if is_overall]
-        after = [s for s, _ in statements if overall and s.decisive and s.place > overall[-1].place]
-        if len(options := {s.option for s in (*overall, *after)}) == 1 and overall:
-            return options.pop()
-    stated = settled([s for s, _ in statements], sentences, 0)
+    stated = settled(statements, sentences, 0)
     return conclusion(lead, last, stated, criteria=True)
 
 
@@ -195,13 +193,10 @@ def _is_repeated(sentences: Sequence[Sentence]) -> bool:
     return len(set(titles)) < len(titles)
 
 
-def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Statement, bool]]:
-    """The scores that the sentences state, and whether each is called the overall one."""
+def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[Statement]:
+    """The scores that the sentences state."""
     return [
-        (
-            Statement(place, option, decisive=bool(_FINAL.search(sentence.text))),
-            bool(_OVERALL.search(sentence.text)),
-        )
+        Statement(place, option, decisive=bool(_FINAL.search(sentence.text)))
         for place, sentence in enumerate(sentences)
         for option in _scores(sentence.text, space)
     ]
@@ -296,7 +291,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _FITS):
+    for way in (_OUT_OF, _CUE, _GIVE, _GIVE_UNSPACED, _ASPECT):
         for match in way.finditer(text):
             start, end = match.span(1)
             clause = _clause(text, start)

@@ -49,7 +49,7 @@ _SUFFIX = re.compile(
 )
 _ARTICLE = re.compile(
     r"\s+(?!(?:is|was|were|seems|would|will|should|has|had|does|did|because|since|as|over|or|and|vs"
-    r"|wins|won|gives|gave|provides|provided|answers|directly|clearly|more|better|but|than|to|for"
+    r"|wins|won|gives|gave|provides|provided|answers|directly|clearly|more|better|but|than|to|for|by"
     r"|in|on|with|correctly|also|only|if|looks|appears|gets|fits|outperforms|beats|addresses"
     r"|contains|follows|meets|loses|lost|fails|ist|war|gibt|liefert|hat|gewinnt|weil|est|donne|l|es|tiene|gana"
     r"|ofrece|porque|vince|foi|jest|wint|und|et|y|e|oder|ou|o)(?:n['’]t)?\b)[a-z]"

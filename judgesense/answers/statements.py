@@ -7,6 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judgesense.answers.text import Sentence
+from judgesense.answers.vocabulary import pattern
+
+IS_WRONG = pattern(
+    r"(?:answer\s+)?(?:(?:is|are|was|seems?|looks?|would\s+be|can\s+be)\s+(?:\w+ly\s+)?)?"
+    r"(?:incorrect|wrong|false|inaccurate|ruled\s+out|eliminated|rejected"
+    r"|not\s+(?:the\s+)?(?:\w+ly\s+)?(?:correct|right|true|accurate|best|answer))\b"
+    r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b"
+)
+"""What follows an option that is denied: "B is incorrect", "A cannot be right"."""
+
+WRONG_SOON = pattern(
+    rf"[\s:.,)\]-]*(?:{IS_WRONG.pattern}|(?:[^\s.,;:]+\s+){{0,4}}?(?:is|are)\s+(?:\w+ly\s+)?"
+    r"(?:incorrect|wrong|false|not\s+(?:correct|right))\b)"
+)
+"""The same after an option that begins a text, also after the option's own words."""
 
 _OPEN_END = re.compile(r"[a-z,]$")
 _MOST_WORDS_OF_A_LABEL = 5

@@ -46,7 +46,7 @@ def without_thinking(text: str) -> str:
     >>> without_thinking("<think>A or B?</think>B")
     'B'
     """
-    if _LEAKED_ANALYSIS.match(text):
+    if _LEAKED_ANALYSIS.match(text) or text.startswith("assistantfinal"):
         ends = [end.end() for end in _LEAKED_FINAL.finditer(text)]
         return text[ends[-1] :] if ends else ""
     if not any(sign in text for sign in "<[◁"):
@@ -84,6 +84,8 @@ _MOST_OBJECTS = 40
 _END_TOKEN = re.compile(r"<\|[\w ]{2,20}\|>|</s>|<(?:eos|end_of_turn|start_of_turn)>")
 """A model's own markers of a message, which some servers leave in its text."""
 
+_BLANKS = re.compile(r"[^\S\n]{9,}")
+"""A run of blanks, which patterns would look through from each of its places."""
 _INVISIBLE = re.compile(
     "[\u0000\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ue000-\uf8ff]"
 )
@@ -106,7 +108,7 @@ def clean(text: str) -> str:
     """The text's beginning and end, in compatibility form and without invisible characters."""
     # Again after the compatibility form, in which one character can become 18.
     text = _ends(unicodedata.normalize("NFKC", _ends(text)))
-    return _END_TOKEN.sub("\n", _INVISIBLE.sub("", text)).strip()
+    return _BLANKS.sub(" " * 8, _END_TOKEN.sub("\n", _INVISIBLE.sub("", text))).strip()
 
 
 def _ends(text: str) -> str:

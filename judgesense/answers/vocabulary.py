@@ -50,7 +50,7 @@ _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
     "deserves to win | (?:persuades|convinces) me | wins | won | outperforms | outshines",
-    "outdoes | trumps | has it(?=\\W*$) | surpasses | outclasses | is ahead | beats",
+    "outdoes | trumps | has it(?=\\W*$) | surpasses | outclasses | is (?:\\w+ly )?ahead | beats",
     "edges (?:out|ahead|it) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
@@ -152,6 +152,12 @@ MAKES = pattern(
     rf"\s+{_OPEN}{X}(?:['’]s)?(?={BLANK}$|,)|{X}\s+it\s+is(?={BLANK}$)"
     rf"|\b(?:so|hence|thus|therefore)[,:]?\s+{_OPEN}{X}(?={BLANK}$)"
 )
+AND_IS = pattern(
+    rf"{X}{_BEING}\s[^.;{TOKENS}]{{1,80}}?(?:,|\band|\bso)\s+(?:so\s+)?(?:is|was)\s+(?:(?:therefore|thus|hence|so)\s+)?"
+    rf"(?:to\s+be\s+)?(?:the\s+)?{_BETTER}(?!\s+(?:by|in|on|only|when|if|than)\b)"
+    rf"|{X}['’]s\s+(?:(?!never\b|hardly\b|not\b)[\w-]+\s+){{1,3}}?(?:beats|outclasses|outperforms|outshines|trumps|surpasses)\s+(?:it|that|this|{Y})\b"
+)
+"""A choice after what speaks for it: "A is terse but correct, and is therefore preferred"."""
 RANKED_FIRST = pattern(
     rf"\b(?:rate|rank|place|put|value)[sd]?\s+{X}(?:['’]s\s+{NOUN})?\s+(?:higher|above|ahead)\b|"
     rf"\b(?:rank|place|put)(?:s|ed|ing)?\s+{X}\s+(?:in\s+|at\s+)?(?:the\s+)?(?:first|1st|#1|top)\b"
@@ -200,6 +206,7 @@ CHOSEN = (
     BETTER_IS_FROM,
     PREFERRED,
     MAKES,
+    AND_IS,
     RANKED_FIRST,
 )
 """Each finds a candidate that is chosen."""
@@ -213,21 +220,18 @@ IS_WORSE = pattern(
     rf"|{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:is|was|does|do)n['’]t\s+(?:\w+\s+){{0,3}}?as\s+\w+\s+as"
     rf"|(?:falls?|fell|is)\s+(?:well\s+)?(?:short\s+of|behind|below|inferior\s+to))\s+{X}"
 )
-LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
 LOSES = pattern(
     rf"{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)|trails|lags\s+behind"
     rf"|(?:is|['’]s)\s+no\s+match\s+for|(?:can(?:no|['’])t|cannot|does(?:n['’]t|\s+not))\s+(?:compete|keep\s+up)\s+with)\s+{X}"
 )
 THAN_ANOTHER = pattern(rf"{Y}[^.;:,]{{1,40}}?(?<!not\s){Y}")
 """A candidate beside another, from where it is chosen: "B beats A"."""
-BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
+BY_DENIAL = (IS_WORSE, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
 IS_MORE = pattern(
     rf"{X}{_ASIDE}{_BEING}{_ADVERBS}(?:the\s+)?(?:more|most|closest|closer|better)(?=\s+\w)"
 )
-
-GIVES_MORE = pattern(rf"{X}\s+{_OFFERS}\s+the\s+(?:more|most)\s+\w+\s+{NOUN}")
 
 NEGATION = pattern(
     r"\b"
@@ -262,18 +266,28 @@ PROVIDED = pattern(
 
 _OTHERS = one_of(
     "assistants? | evaluators? | critics? | reviewers? | judges? | they | both | experts?",
-    "users? | others | he | she | evaluations?",
+    "users? | others | he | she | evaluations? | (?:colleague|rater|annotator|grader|reader)s?",
 )
 _SAYS = one_of(
     "thinks? | believes? | argues? | argued | states? | stated | says? | said | claims?",
     "claimed | suggests? | suggested | concludes? | concluded | evaluates? | evaluated",
     "prefers? | preferred | points? out | notes? | asserts? | maintains? | agrees? | feels?",
+    "would (?:\\w+ )?(?:go|pick|choose|prefer|vote|opt|select|take) | went with | picked | voted",
     "considers? | chose | chooses | mentions? | acknowledges? | recognizes? | favou?rs?",
 )
 REPORTED = pattern(
     rf"(?:{Y}|\b{_OTHERS})(?:\s+(?:and\s+{Y}|correctly|incorrectly|also|both|all|rightly|wrongly"
     rf"|that|given\s+by|by|initially|{Y}))*\s+{_SAYS}\b"
 )
+GIVEN = pattern(
+    r"\b(?:reference|gold(?:en)?|expected|ground[\s-]truth|human|annotators?|users?)(?:['’]s?)?\s+$"
+)
+"""Whose verdict it is, if not the judge's: "The reference answer is A"."""
+OF_OTHERS = pattern(
+    r"(?<![\w'’])(?!(?:I|we|and|also|have|had|is|was|be|been|my|would|finally|therefore|thus|so|then|the)\b|\w+ly\b)"
+    rf"[\w-]+\s+(?:chose|picked|preferred|selected|favou?red|voted|went|opted)\b[^,;.{TOKENS}]{{0,20}}(?={Y}|$)"
+)
+"""A choice that has another subject: "GPT-4 preferred B"."""
 SAYS_AFTER = pattern(
     rf",?\s*(?:says|claims|states|argues|writes|insists|boasts)\s+(?:(?:the|its)\s+)?(?:\w+\s+)?"
     rf"(?:{NOUN}\b|{Y}|itself)"
@@ -381,37 +395,4 @@ CRITERION = pattern(
     r"[^\W\d_][\w/-]{2,24}(?:\s(?:and\s)?[\w/-]{2,16})?\s*(?::|\s[–—-])\s"
 )
 """What begins a line on one criterion: "Accuracy: B is ahead"."""
-ANNOUNCES = pattern(
-    r"\b(?:need|going|have|ought)\s+to\s+(?:\w+\s+)?(?:evaluate|compare|assess|judge|decide|consider"
-    r"|look|determine|examine|check|weigh)\b"
-)
 MENTION = re.compile(Y)
-# "Response A is terrible" speaks about A; "Definitely Response A" answers.
-SUBJECT = pattern(
-    rf"{Y}['’]?s?\s+"
-    "(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]"
-)
-IS_WRONG = pattern(
-    r"(?:answer\s+)?(?:(?:is|are|was|seems?|looks?|would\s+be|can\s+be)\s+(?:\w+ly\s+)?)?"
-    r"(?:incorrect|wrong|false|inaccurate|ruled\s+out|eliminated|rejected"
-    r"|not\s+(?:the\s+)?(?:\w+ly\s+)?(?:correct|right|true|accurate|best|answer))\b"
-    r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b"
-)
-"""What follows an option that is denied: "B is incorrect", "A cannot be right"."""
-
-WRONG_SOON = pattern(
-    rf"[\s:.,)\]-]*(?:{IS_WRONG.pattern}|(?:[^\s.,;:]+\s+){{0,4}}?(?:is|are)\s+(?:\w+ly\s+)?"
-    r"(?:incorrect|wrong|false|not\s+(?:correct|right))\b)"
-)
-"""The same after an option that begins a text, also after the option's own words."""
-
-DENIES = pattern(
-    r"\b"
-    + one_of(
-        "not | never | neither | nor | worse | worst | inferior | weaker | less | fewer | no",
-        "reject(?:ed)? | incorrect | wrong | bad | poor(?:er)? | irrelevant | fails? | lacks?",
-        "unhelpful | harmful | inappropriate | avoid | against | than | but | however | loses?",
-        "was inclined | was tempted | lost | loser | if | unless | whether",
-    )
-    + r"\b|n['’]t\b"
-)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from judgesense.errors import JudgeSenseError
+from judgesense.measure.assessment import Assessment
 from judgesense.measure.card import CHECKS, Decision, Gate
-from judgesense.measure.figures import GroupShare, WhereWrong
+from judgesense.measure.figures import GroupShare, HumanAgreement, WhereWrong
 from judgesense.reporting.report import Report
 from judgesense.text import join, percent
 
@@ -54,7 +55,8 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
 
     A share is reached if its whole interval is, and missed if none of it is, at an error divided
     among the requirements of all tasks. ``right`` is the share of items on which the judge agrees
-    with people. Raises JudgeSenseError for an unknown task.
+    with people, of which those that people tie on count in part. Raises JudgeSenseError for an
+    unknown task.
     """
     from scipy.special import ndtri
 
@@ -77,13 +79,16 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
                 group = _group(entry.where_wrong, requirement.group)
                 share, low, high = group.estimate, group.ci_low, group.ci_high
             elif requirement.check == "right":
-                share, low, high = (
-                    (people[0].accuracy, people[0].accuracy_ci_low, people[0].accuracy_ci_high)
-                    if people
-                    else (None, None, None)
-                )
+                share, low, high = (None, None, None) if not people else right_share(people[0])
+                if people and people[0].accuracy_with_ties is not None:
+                    name += " (ties of people in part)"
             decision: Decision = "INCONCLUSIVE"
-            if low is not None and low >= requirement.least:
+            picked = requirement.check == "right" and check.details.get("picked_labels", False)
+            if requirement.check == "right" and _is_part(entry):
+                name += " of the labelled items"
+            if picked:
+                name += ", which are no random part,"
+            elif low is not None and low >= requirement.least:
                 decision = "PASS"
             elif (
                 high is not None
@@ -103,6 +108,25 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
     order: list[Decision] = ["FAIL", "INCONCLUSIVE", "PASS"]
     decision, cause, because = min(outcomes, key=lambda outcome: order.index(outcome[0]))
     return Gate(decision, cause, because)
+
+
+def right_share(row: HumanAgreement) -> tuple[float | None, float | None, float | None]:
+    """The share of labelled items on which a judge is right, and its interval.
+
+    Items on which people tie are the hard ones: without them the share would be too high.
+    """
+    if row.accuracy_with_ties is not None:
+        return row.accuracy_with_ties, row.with_ties_ci_low, row.with_ties_ci_high
+    return row.accuracy, row.accuracy_ci_low, row.accuracy_ci_high
+
+
+def _is_part(entry: Assessment) -> bool:
+    """Whether people labelled some of the items only, of which a share then tells."""
+    if not entry.people:
+        return False
+    first = entry.people[0]
+    ties = 0 if first.between_people is None else first.between_people.ties
+    return first.n_items + ties < entry.card.checks["readable"].n_items
 
 
 def _group(found: WhereWrong | None, wanted: str) -> GroupShare:

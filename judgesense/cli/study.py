@@ -15,7 +15,10 @@ from judgesense.text import aligned
 if TYPE_CHECKING:
     from judgesense.reporting.study_result import Result
 
-app = opt.group("Run a paper's study, or your own from a YAML file. Rerun a study to resume it.")
+app = opt.group(
+    "Run a paper's protocol on judges of your own or on a published log, or your own study from a "
+    "YAML file. Rerun a study to resume it."
+)
 
 Responders = Annotated[
     list[str] | None,
@@ -87,7 +90,7 @@ def judge_sensitivity(
     seed: opt.SomeSeed = None,
     format: opt.Format = "text",
 ) -> None:
-    """The tables and figures of the JudgeSense paper, for your judges or an existing log."""
+    """The JudgeSense paper's tables for your judges, or measured from a published log."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as study
 
     options = _given(log=log, dataset=dataset, tasks=opt.names(tasks), limit=limit, seed=seed)
@@ -131,6 +134,12 @@ def paraphrase_robustness(
     paper_wordings: Annotated[
         bool, typer.Option("--paper-wordings", help="Use the wordings that the paper prints.")
     ] = False,
+    same_prompt: Annotated[
+        bool,
+        typer.Option(
+            "--same-prompt", help="Also repeat the original wording, as a control for rewording."
+        ),
+    ] = False,
     scoring: Annotated[Literal["generate", "options"] | None, typer.Option(help=opt.READ)] = None,
     settings: opt.Settings = None,
     fuser: Annotated[
@@ -151,7 +160,7 @@ def paraphrase_robustness(
     seed: opt.SomeSeed = None,
     format: opt.Format = "text",
 ) -> None:
-    """Score texts on 12 attributes under ten paraphrases, and compare the scores with people's."""
+    """Your judges score texts on 12 attributes under ten paraphrases, beside people's scores."""
     from judgesense.studies.paraphrase_robustness import logs
     from judgesense.studies.paraphrase_robustness import paraphrase_robustness as study
 
@@ -169,6 +178,7 @@ def paraphrase_robustness(
         data=opt.pairs(source, "--source"),
         revisions=opt.pairs(pin, "--pin"),
         paper_wordings=paper_wordings,
+        same_prompt=same_prompt,
         tolerance=tolerance,
         mirror=mirror,
         **options,
@@ -253,6 +263,13 @@ def prompt_ranking(
         str | None,
         typer.Option(metavar="N,N", help="How many items a subset has (default: 50,100,200)."),
     ] = None,
+    z: Annotated[
+        str | None,
+        typer.Option(
+            metavar="Z,Z",
+            help="Weight of the standard error in LCB (default: 1); several are compared.",
+        ),
+    ] = None,
     answer_tokens: AnswerTokens = None,
     settings: opt.Settings = None,
     mirror: opt.Mirror = None,
@@ -268,11 +285,17 @@ def prompt_ranking(
     items = opt.names(sizes)
     if items and not all(size.isdigit() for size in items):
         raise JudgeSenseError(f"--sizes must be numbers such as 50,100,200, got {items}")
+    try:
+        weights = tuple(map(float, opt.names(z) or ()))
+    except ValueError:
+        raise JudgeSenseError(f"--z must be numbers such as 0.5,1,2, got {z}") from None
     options = _given(
         tasks=opt.names(tasks),
         limit=limit,
         scorings=SCORINGS if scoring == "both" else scoring and (scoring,),
         sizes=items and tuple(map(int, items)),
+        z=weights[0] if weights else None,
+        more_z=weights[1:],
         max_tokens=answer_tokens,
         seed=seed,
     )

@@ -327,6 +327,9 @@ def _conclusions(
             f"[{points[1]}, {points[2]}], {change.n_items} item{plural_s(change.n_items)}, "
             f"of which {change.n_changed} changed)"
         )
+        if conclusion == "better" and all(x <= y for x, y in zip(before, after, strict=True)):
+            condition = "if only what was wrong before was asked again, this shows nothing"
+            text += f". None got worse: {condition}"
         what_changed = {"judge": answers.judge, "task": answers.task.name, "figure": figure}
         figures_of = {"conclusion": conclusion, **vars(change), "text": text}
         yield cast(Conclusion, what_changed | figures_of)

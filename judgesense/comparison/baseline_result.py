@@ -161,5 +161,7 @@ def _rates(looks: int) -> str:
     these = "comparisons" if looks == 1 else f"series of {looks} comparisons"
     return (
         f"An unchanged judge is called worse in at most {percent(ERROR_RATE)} of {these}, all "
-        f"tasks together; with a comparison every day, in at most {percent(month)} of months"
+        f"tasks together; with a comparison every day, in at most {percent(month)} of months. This "
+        "is not so of a baseline that is the best of several runs, or whose verdicts led to "
+        "corrected labels"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -15,6 +15,7 @@ from judgesense.comparison.estimate_result import (
     SystemComparison,
     SystemScore,
     comparison_text,
+    confounded_text,
 )
 from judgesense.comparison.human_labels import Labels, read_labels
 from judgesense.comparison.outputs import Outputs, outputs_of, strata_of
@@ -23,7 +24,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.labelled import NOT_RANDOM, labelled_p
+from judgesense.statistics.labelled import NOT_RANDOM, labelled_p, raters_differ
 from judgesense.statistics.planning import Pilot
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
@@ -117,7 +118,7 @@ def estimate(
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
     return Estimate(
         systems=rows,
-        comparisons=_comparisons(pairs, high - low, level),
+        comparisons=_comparisons(pairs, high - low, level, _confounded(outputs, codes, people)),
         judge=read.judge,
         task=read.task,
         positive=good,
@@ -283,13 +284,27 @@ def _rogan_gladen(part: _System, level: float) -> RoganGladen:
     )
 
 
+def _confounded(outputs: Outputs, codes: Sequence[int], people: Labels) -> set[tuple[str, ...]]:
+    """The pairs of systems of which raters labelled other shares."""
+    rows = [outputs.system[list(each)] for each in people.by_rater.values()]
+    counts = np.array([[int((own == code).sum()) for code in codes] for own in rows])
+    return {
+        (outputs.systems[codes[one]], outputs.systems[codes[two]])
+        for one, two in combinations(range(len(codes)), 2)
+        if len(rows) > 1 and raters_differ(counts[:, [one, two]])
+    }
+
+
 def _comparisons(
-    pairs: Sequence[tuple[_System, ...]], width: float, level: float
+    pairs: Sequence[tuple[_System, ...]],
+    width: float,
+    level: float,
+    confounded: Collection[tuple[str, ...]],
 ) -> list[SystemComparison]:
     """A row for each pair of systems, or for each system that is a comparison itself (``x|y``).
 
     Decisions are over all comparisons as one family (Holm); ``labels_needed`` says what would still
-    decide. ``width`` is that of the scale.
+    decide. ``width`` is that of the scale. Systems that are ``confounded`` with raters have none.
     """
     rows = []
     gaps = [_gap(systems, level) for systems in pairs]
@@ -302,6 +317,10 @@ def _comparisons(
         names = row["system_a"], row["system_b"]
         row["p_holm"] = p
         row["decision_naive"] = _winner(names, naive, p_naive, level)
+        if tuple(system.name for system in systems) in confounded:
+            row["text"] = confounded_text(row)
+            rows.append(row)
+            continue
         if powered is not None:
             row["decision"] = _winner(names, powered, p, level)
             row["changed"] = row["decision"] != row["decision_naive"]

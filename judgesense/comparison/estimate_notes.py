@@ -32,6 +32,9 @@ def notes_of(people: Labels, n_wordings: int, rows: Sequence[SystemScore]) -> li
         f"the raters tie on {people.ties} outputs, which count as the mean of the tied labels": (
             people.ties
         ),
+        f"the intervals are for these {people.raters} raters; others may be stricter": (
+            people.raters > 1
+        ),
         "there is one wording, so the intervals say nothing about other wordings": n_wordings < 2,
         "there are two wordings, and the intervals are for these alone. Three or more would show "
         "how much wordings differ": n_wordings == 2,

@@ -44,8 +44,9 @@ class SystemComparison(TypedDict):
 
     ``p_holm`` is corrected over all comparisons. ``decision_naive`` is the better system by the
     verdicts alone, ``decision`` that with the labels; None if it is open. ``changed`` says whether
-    labels change the decision, None without a corrected one. ``labels_needed`` are the labels in
-    all that decide with 80% probability, None if labels on every output do not.
+    labels change the decision, None without one, as where raters labelled other systems.
+    ``labels_needed`` are the labels in all that decide with 80% probability, None if labels on
+    every output do not.
     """
 
     system_a: str
@@ -141,7 +142,7 @@ class Estimate(ResultMapping):
                     f"{row['system_a']}, {row['system_b']}",
                     _with_ends(row, "naive", "naive_", form),
                     _with_ends(row, "corrected", "", form),
-                    UNDEFINED if row["corrected"] is None else row["decision"] or "open",
+                    UNDEFINED if row["changed"] is None else row["decision"] or "open",
                     row["decision_naive"] or "open",
                     _needed(row),
                 ]
@@ -156,11 +157,20 @@ def _with_ends(row: Mapping[str, Any], name: str, prefix: str, form: Any = numbe
 
 
 def _needed(row: SystemComparison) -> str:
-    if row["corrected"] is None or row["ci_low"] is None:
+    if row["corrected"] is None or row["ci_low"] is None or row["changed"] is None:
         return UNDEFINED
     if row["decision"] is not None:
         return "decided"
     return "more outputs" if row["labels_needed"] is None else str(row["labels_needed"])
+
+
+def confounded_text(row: SystemComparison) -> str:
+    """Why there is no decision between two systems whose labels other people gave."""
+    return (
+        f"{row['system_a']} and {row['system_b']} cannot be compared: some raters labelled more "
+        "outputs of the one, others of the other, so a difference may be that of strict and "
+        "lenient raters. Let each rater label outputs of both in equal shares."
+    )
 
 
 def comparison_text(row: SystemComparison) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Labels:
     raters: int = 0
     alpha: float | None = None
     ties: int = 0
+    by_rater: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The outputs that each rater labelled."""
     unmatched: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -122,6 +124,7 @@ def read_labels(
         len(people),
         _alpha(by_output, people, "ordinal" if is_scale and verdicts.is_numeric else "nominal"),
         ties,
+        {name: tuple(n for n, of in by_output.items() if name in of) for name in people},
         tuple(unmatched),
         tuple(map(str, sources)),
     )

@@ -147,9 +147,10 @@ class Migration(ResultMapping):
             "",
             f"{'The claim' if len(self.tasks) == 1 else 'Any of the claims'} is wrong in at most "
             f"{100 * self.error:.3g}% of runs, and each end of an interval in at most "
-            f"{100 * self.tasks[0].error:.3g}%. The sample is the items, or the clusters that they "
-            "share. With four wordings or more, the wordings are a sample, too. With fewer, the "
-            "claim is about these wordings alone.",
+            f"{100 * self.tasks[0].error:.3g}%, unless OLD's items were chosen by its verdicts, or "
+            "its repeats share a seed that NEW's do not. The sample is the items, or the clusters "
+            "that they share. With four wordings or more, the wordings are a sample, too. With "
+            "fewer, the claim is about these wordings alone.",
         ]
         return "\n".join(lines)
 

@@ -122,7 +122,8 @@ class Monitoring(ResultMapping):
         looks = f"{self.n_looks} look{plural_s(self.n_looks)}"
         lines.append(
             f"{self.history} has {looks}{addition}. The chance of a false alarm at any look is "
-            f"at most {percent(self.error)}."
+            f"at most {percent(self.error)}, unless the baseline's items were chosen by its "
+            "verdicts, or its repeats share a seed that a look does not."
         )
         return "\n".join(lines)
 

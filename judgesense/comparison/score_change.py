@@ -190,6 +190,10 @@ class _Pairing:
         is_judge_still = is_same_judge and moves is not None and not moves[0]
         is_judge_still &= not self._is_mostly_noise(usual)
         flips = tuple(self._flips(usual, means if unit else None, is_judge_still))
+        only_better = False
+        if is_same_judge and moves is not None and moves[0] and self.same is not None:
+            rise = (means[1] - means[0])[known & self.same]
+            only_better = bool((rise >= 0).all() and (rise > 0).any())
         noise = None
         if is_same_judge and self.same is not None and unit is not None:
             at = np.flatnonzero(known & self.same)
@@ -214,7 +218,8 @@ class _Pairing:
             n_items=int(known.sum()),
             n_failed=int((~known).sum()),
             n_same=None if self.same is None else int(self.same.sum()),
-            cause="cannot tell" if moves is None else _CAUSES[moves],
+            cause="cannot tell" if moves is None or only_better else _CAUSES[moves],
+            only_better=only_better,
             split=split,
             split_reason=reason,
             flips=flips,

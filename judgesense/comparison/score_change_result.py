@@ -42,7 +42,7 @@ class GroupNoise:
 
     ``moves_by`` is how far its mean moves by noise alone in 95% of repetitions; it ``decides`` if
     that is less than the smallest change that counts. ``repeats_needed`` are the verdicts on each
-    item, in each result, with which it would.
+    item, in each result, with which it would; None where only more items help.
     """
 
     name: str
@@ -52,7 +52,7 @@ class GroupNoise:
     n_flipped: int
     moves_by: float
     decides: bool
-    repeats_needed: int
+    repeats_needed: int | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Noise:
 
     ``flipped`` is the share of items whose verdict is another one. ``moves_by`` is as in
     `GroupNoise`. A change of ``change`` shows in 80% of comparisons with ``items_needed`` items, or
-    with ``repeats_needed`` verdicts on each of the ``n_items``. ``by`` is the column of ``groups``.
+    with ``repeats_needed`` verdicts on each of the ``n_items`` (None: these are too few). ``by`` is
+    the column of ``groups``.
     """
 
     n_items: int
@@ -72,7 +73,7 @@ class Noise:
     moves_by: float
     change: float
     items_needed: int
-    repeats_needed: int
+    repeats_needed: int | None
     by: str | None
     groups: tuple[GroupNoise, ...]
 
@@ -104,6 +105,9 @@ class ScoreChange:
     split_reason: str | None
     flips: tuple[ChangedVerdict, ...]
     noise: Noise | None
+    only_better: bool
+    """Whether no verdict on the same output got worse, the mean reliably better, and nothing shows
+    another judge: so it would be, too, if only what failed was asked again."""
     anchors_differ: float | None
     """The p-value for a difference between the earlier values of anchors and of other items."""
 
@@ -140,6 +144,11 @@ class ScoreChange:
             "cannot tell": "",
         }[self.cause]
         lines = [f"{conclusion} {self.text}.".strip()]
+        if self.only_better:
+            lines.append(
+                "No verdict on the same output got worse, and nothing shows another judge: if NEW "
+                "asked again only what OLD failed, this shows nothing of the judge."
+            )
         if is_aa:
             lines.append(f"All {self.n_items} outputs are the same in both results.")
         elif self.split is not None:
@@ -180,22 +189,26 @@ class ScoreChange:
         ]
         if not noise.n_flipped:
             return lines
+        again, k = "", noise.repeats_needed
+        if k is not None:
+            again = f", or with these {noise.n_items} judged {k} time{plural_s(k)} each"
         lines.append(
             f"This alone moves the mean by up to {self._size(noise.moves_by)}. A change of "
             f"{self._size(noise.change)} shows in 80% of comparisons with {noise.items_needed} "
-            f"items judged once, or with these {noise.n_items} judged {noise.repeats_needed} "
-            f"time{plural_s(noise.repeats_needed)} each."
+            f"items judged once{again}."
         )
         if noise.groups:
             able = [group.name for group in noise.groups if group.decides]
             names = f" ({', '.join(able)})" if 0 < len(able) <= 5 else ""
             largest, *_, smallest = sorted(noise.groups, key=lambda group: -group.n_items)
             spans = " to ".join(dict.fromkeys(self._size(g.moves_by) for g in (largest, smallest)))
-            repeats = " to ".join(dict.fromkeys(str(g.repeats_needed) for g in (largest, smallest)))
+            counts = [largest.repeats_needed, smallest.repeats_needed]
+            repeats = " to ".join(dict.fromkeys(str(n or "more") for n in counts))
+            needs = f"each item needs {repeats} verdicts" if any(counts) else "they need more items"
             lines.append(
                 f"{len(able) or 'None'} of {len(noise.groups)} groups by {noise.by!r} can show "
                 f"such a change{names}: with {largest.n_items} to {smallest.n_items} items, noise "
-                f"alone moves their means by {spans}; each item needs {repeats} verdicts."
+                f"alone moves their means by {spans}; {needs}."
             )
         return lines
 

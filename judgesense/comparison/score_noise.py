@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,8 @@ SMALLEST_CHANGE = 0.1
 
 _TWO_SIDED, _POWER = 1.96, 0.84
 """Normal quantiles of a 95% interval and of a chance of 80%."""
+
+_MOST_REPEATS = 1_000
 
 
 def noise_of(
@@ -40,7 +43,19 @@ def noise_of(
     ends = wilson_cluster(flipped, clusters)
     # Between two results of one judge the mean change is noise; around 0 it is what is known best.
     spread, change = float(np.sqrt(((new - old) ** 2).mean())), SMALLEST_CHANGE * span
-    needed = ((_TWO_SIDED + _POWER) * spread / change) ** 2 if change else 0.0
+    moves = np.abs(new - old)[new != old]
+    step = max(float(moves.mean()) if len(moves) else 0.0, change)
+
+    def needed(noise: float) -> int:
+        return _items_needed(noise, step, change) if change else FEWEST_ANCHORS
+
+    def repeats(n: int) -> int | None:
+        if needed(0.0) > n:
+            return None
+        return (
+            bisect_left(range(1, _MOST_REPEATS), True, key=lambda k: needed(spread**2 / k) <= n) + 1
+        )
+
     by, names = groups or (None, ())
     return Noise(
         n_items=n,
@@ -50,8 +65,8 @@ def noise_of(
         ci_high=ends.high,
         moves_by=_TWO_SIDED * spread / math.sqrt(n),
         change=change,
-        items_needed=max(2, math.ceil(needed)),
-        repeats_needed=max(1, math.ceil(needed / n)),
+        items_needed=needed(spread**2),
+        repeats_needed=repeats(n),
         by=by,
         groups=tuple(
             GroupNoise(
@@ -61,12 +76,28 @@ def noise_of(
                 new=float(new[rows].mean()),
                 n_flipped=int(flipped[rows].sum()),
                 moves_by=_TWO_SIDED * spread / math.sqrt(len(rows)),
-                decides=needed <= len(rows),
-                repeats_needed=max(1, math.ceil(needed / len(rows))),
+                decides=needed(spread**2) <= len(rows),
+                repeats_needed=repeats(len(rows)),
             )
             for name, rows in grouped(names, range(len(names))).items()
         ),
     )
+
+
+def _items_needed(noise: float, step: float, change: float) -> int:
+    """The items with which `attribute` shows a change of the mean with a chance of 80%.
+
+    ``noise`` is the mean square of an item's move without any change. The change itself is moves of
+    ``step`` on some items, and which are in the sample varies, too: repeats do not help with that.
+    Two more moves are what `attribute` adds for those that nobody saw.
+    """
+    from scipy.special import stdtrit
+
+    spread, unseen, n = noise + change * (step - change), 2 * step**2, float(FEWEST_ANCHORS)
+    for _ in range(4):
+        reach = (change / (float(stdtrit(max(n, FEWEST_ANCHORS) - 1, 0.975)) + _POWER)) ** 2
+        n = (spread + math.sqrt(spread**2 + 4 * reach * unseen)) / (2 * reach)
+    return max(FEWEST_ANCHORS, math.ceil(n))
 
 
 def groups_of(

@@ -31,7 +31,11 @@ _BACK = ("swapped_back", "own_order", "unswapped", "realigned")
 """In the name of a column whose verdicts name the item's own options although letters do."""
 _SEEN = 20_000
 _JUDGESENSE = {"item_id", "verdict"}
-"""Columns of a file of ``judgesense judge``, whose verdicts name the item's own options."""
+"""Columns of a table of verdicts, and of a file of ``judgesense judge`` beside them, whose verdicts
+name the item's own options."""
+_OF_JUDGE = {"ask_person", "cost_usd"}
+_CLEAR = 3.0
+"""Standard errors beyond which an association of verdicts and labels is no chance."""
 
 
 @dataclass
@@ -102,13 +106,19 @@ def choices_of(
     people: Sequence[str],
     roles: Mapping[str, str],
     mapping: Mapping[str, str],
-    where: str,
     notes: list[str],
+    where: str,
+    *,
+    is_table: bool = False,
 ) -> Choices | None:
     """How a file's choices between two are read; None for a file of other verdicts.
 
-    A letter names what was shown, unless people's labels say otherwise: with one of the two
-    readings the judge agrees with them far more often. ``notes`` says which.
+    A letter names what was shown or the item's own option. The words of ``mapping`` settle it, or
+    people's labels, if the judge clearly agrees with them in one reading. In a table of verdicts
+    (``is_table``) and a file of ``judgesense judge`` it is the item's own. Otherwise the program
+    asks if an item has rows in both orders; if none has, it is what was shown, as ``notes`` says.
+
+    Raises JudgeSenseError for letters in both orders of which nothing says what they name.
     """
     order = roles.get("order", ":")
     if order not in found or not judged or {*found[order].texts} <= {NO_ORDER}:
@@ -134,19 +144,30 @@ def choices_of(
             choices.own.add(name)
     rows = list(_sample(blocks))
     letters = [n for n in choices.columns if n not in choices.own and not _shown(found, n, systems)]
+    stated = {fold(mapping[key]) for key in mapping if fold(key) in choices.sides}
+    if stated & {*_OWN}:
+        choices.own.update(name for name in letters if name in judged)
     for name in [n for n in people if n in letters]:
         if _follows_item(rows, choices, name, roles):
             choices.own.add(name)
-    is_own = found.keys() >= _JUDGESENSE
-    for name in [n for n in judged if n in letters]:
-        reliably = _better_own(rows, choices, name, people[0]) if people else None
-        if reliably is None:
+    is_own = found.keys() >= _JUDGESENSE and (is_table or found.keys() >= _OF_JUDGE)
+    for name in [n for n in judged if n in letters and not stated & {*_OWN, *_SHOWN}]:
+        reading = _as_people(rows, choices, name, people[0]) if people else None
+        is_asked = not is_own and order != ORDER and _has_both(rows, choices, name, roles)
+        if reading is None and is_asked:
+            raise JudgeSenseError(
+                f"{where}: letters in {name!r} may name what was shown (in the order BA, A is the "
+                "second option of the item) or the item's own options (A is the same in both "
+                "orders). Say which: --map A=first,B=second for what was shown, --map "
+                "A=model_a,B=model_b for the item's own"
+            )
+        if reading is None:
             other = "A=first,B=second" if is_own else "A=model_a,B=model_b"
             notes.append(
                 f"letters in {name!r} name {'the own options of an item' if is_own else _FIRST}; "
                 f"to read them otherwise, add --map {other}"
             )
-        if is_own if reliably is None else reliably:
+        if is_own if reading is None else reading:
             choices.own.add(name)
     return choices
 
@@ -231,31 +252,57 @@ def _follows_item(
     rows: Sequence[Rows], choices: Choices, name: str, roles: Mapping[str, str]
 ) -> bool:
     """Whether a person's label stays the same where the order changes, as an item's own does."""
-    labels: dict[object, dict[str, int | None]] = {}
-    for block in rows:
-        items = ColumnMap(roles).column(block, "item_id") or [None] * len(block)
-        orders = choices(block).columns[ORDER]
-        for item, order, value in zip(items, orders, values_in(block, name) or [], strict=False):
-            labels.setdefault(str(item), {})[str(order)] = choices.sides.get(fold(str(value)))
     counts: Counter[bool] = Counter()
-    for by_order in labels.values():
-        if len(by_order) == 2 and {*by_order.values()} <= {0, 1}:
+    for by_order in _by_item(rows, choices, name, roles):
+        if {*by_order.values()} <= {0, 1}:
             counts[by_order["AB"] == by_order["BA"]] += 1
     # With one row an item, people's labels are the item's, but in a decision log as shown.
     return counts[True] > counts[False] or (not counts and plain(name) != "gold")
 
 
-def _better_own(rows: Sequence[Rows], choices: Choices, name: str, person: str) -> bool | None:
-    """Whether a judge agrees with people reliably more often if its letters name the item's own
-    options; None if neither reading is reliably better."""
-    own = shown = 0
+def _by_item(
+    rows: Sequence[Rows], choices: Choices, name: str, roles: Mapping[str, str]
+) -> list[dict[str, int | None]]:
+    """The sides that a column names in both orders of an item, as it is."""
+    sides: dict[object, dict[str, int | None]] = {}
+    for block in rows:
+        items = ColumnMap(roles).column(block, "item_id") or [None] * len(block)
+        orders = choices(block).columns[ORDER]
+        for item, order, value in zip(items, orders, values_in(block, name) or [], strict=False):
+            sides.setdefault(str(item), {})[str(order)] = choices.sides.get(fold(str(value)))
+    return [by_order for by_order in sides.values() if len(by_order) == 2]
+
+
+def _has_both(rows: Sequence[Rows], choices: Choices, name: str, roles: Mapping[str, str]) -> bool:
+    """Whether a judge chose one of two in both orders of an item: the readings differ then."""
+    pairs = _by_item(rows, choices, name, roles)
+    return any({*by_order.values()} & {0, 1} for by_order in pairs)
+
+
+def _as_people(rows: Sequence[Rows], choices: Choices, name: str, person: str) -> bool | None:
+    """Whether a judge's letters name the item's own options, by people's labels; None if unclear.
+
+    In the order AB both readings are the same, in BA they are opposites: so the association of
+    verdicts and labels keeps its sign if both name the same, and turns if only one names what was
+    shown. It is taken beyond the share of each letter, which a judge that always takes the first
+    option and people who prefer one would have in common.
+    """
+    tables = {order: [[0, 0], [0, 0]] for order in ORDERS}
     for block in rows:
         orders = choices(block).columns[ORDER]
         verdicts, labels = values_in(block, name) or [], values_in(block, person) or []
         for order, verdict, label in zip(orders, verdicts, labels, strict=False):
-            places = [choices.sides.get(fold(str(value))) for value in (verdict, label)]
-            if order == "BA" and {*places} <= {0, 1}:
-                own += places[0] == places[1]
-                shown += places[0] != places[1]
-    sure = abs(own - shown) > 2 * sqrt(own + shown)
-    return own > shown if sure and person in choices.own else None
+            one, two = (choices.sides.get(fold(str(value))) for value in (verdict, label))
+            if one in (0, 1) and two in (0, 1):
+                tables[str(order)][one][two] += 1
+    same, turned = (_association(tables[order]) for order in ORDERS)
+    if min(abs(same), abs(turned)) < _CLEAR:
+        return None
+    return (same * turned > 0) == (person in choices.own)
+
+
+def _association(table: Sequence[Sequence[int]]) -> float:
+    """The correlation in a table of two by two, in standard errors of chance; 0 without one."""
+    (a, b), (c, d) = table
+    margins = (a + b) * (c + d) * (a + c) * (b + d)
+    return (a * d - b * c) * sqrt((a + b + c + d) / margins) if margins else 0.0

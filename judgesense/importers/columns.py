@@ -25,8 +25,9 @@ ROW = "row number"
 TASK, VERDICT, HUMAN = "criterion of the column", "verdict of the judge", "label of a person"
 ORDER, REPEAT, SYSTEM = "option order", "number of the repeat", "system of the column"
 ITEM, COMPARED = "number of the row", "output as compared"
+CONVERSATION = "beginning of the id"
 """Names of the columns that a step adds, which no file has."""
-ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT, SYSTEM, ITEM)
+ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT, SYSTEM, ITEM, CONVERSATION)
 
 NAMES = re.compile(r"\{([^{}]+)\}")
 """The columns that a source joins."""

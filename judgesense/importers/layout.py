@@ -10,7 +10,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.choices import Choices, as_sides, choices_of, concluded, winners_of
 from judgesense.importers.column_names import Column, Columns, columns_of
-from judgesense.importers.columns import ORDER, ROW, VERDICT
+from judgesense.importers.columns import CONVERSATION, ORDER, ROW, VERDICT
+from judgesense.importers.conversations import conversation_of, with_beginnings
 from judgesense.importers.criteria import OnTheirTask, criteria_of, require_one_criterion
 from judgesense.importers.label_space import concludes
 from judgesense.importers.numbers import contradictions, is_range, rescaled
@@ -45,6 +46,16 @@ class Layout(NamedTuple):
     choices: Choices | None
     rescaled: bool = False
     """Whether the user said on which scales the scores are."""
+
+
+class _Options(NamedTuple):
+    """What is known of a file before its steps: people's columns of other files, whether it is a
+    log or a table of verdicts, and whether the user names its clusters."""
+
+    joined: Collection[str]
+    is_log: bool
+    is_table: bool
+    has_cluster: bool
 
 
 def lay_out(
@@ -106,21 +117,22 @@ def lay_out(
             "each is compared with the whole, which is no agreement on the criterion"
         )
     layout = Layout(found, size, judged, asked, roles, dict(mapping or {}), list, None)
-    return _with_steps(read, layout, shape, {*added}, where, notes, is_log)
+    options = _Options({*added}, is_log, flag.startswith("--columns"), "cluster_id" in columns)
+    return _with_steps(read, layout, shape, options, where, notes)
 
 
 def _with_steps(
     read: Callable[[], Iterable[Rows]],
     layout: Layout,
     shape: Shape,
-    joined: Collection[str],
+    options: _Options,
     where: str,
     notes: list[str],
-    is_log: bool,
 ) -> Layout:
     """The layout after the steps that its columns need: verdicts in texts, labels of one task,
-    scales, choices between two, winners' names and repeats. ``joined`` are people's columns of
-    other files. Raises JudgeSenseError as `lay_out`."""
+    scales, choices between two, winners' names, conversations and repeats. Raises JudgeSenseError
+    as `lay_out`."""
+    is_log = options.is_log
     found, judged, asked, roles = layout.found, layout.judged, layout.people, layout.roles
     steps, words, choices = list(shape.steps), layout.mapping, None
 
@@ -135,9 +147,11 @@ def _with_steps(
         roles |= {"raw_text": judged[0], "raw_decision": VERDICT}
         judged = [VERDICT]
     if not is_log:
-        inside = [name for name in asked if name not in joined]
+        inside = [name for name in asked if name not in options.joined]
         rows = through(steps, read())
-        choices = choices_of(rows, found, judged, inside, roles, words, where, notes)
+        choices = choices_of(
+            rows, found, judged, inside, roles, words, notes, where, is_table=options.is_table
+        )
     if choices is None and "order" in shape.added:
         raise JudgeSenseError(
             f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
@@ -157,6 +171,12 @@ def _with_steps(
     elif sides := winners_of(found, judged, roles):
         apply(partial(as_sides, names=[*judged, *asked], sides=sides))
         notes.append(f"winners are named by {join([*map(repr, sides)])}")
+    if not is_log and not options.has_cluster:
+        item, cluster = conversation_of(found, roles, notes)
+        if cluster is not None:
+            roles["cluster_id"] = cluster
+        if cluster == CONVERSATION:
+            apply(partial(with_beginnings, item=item))
     repeats = RepeatSteps(steps, found, judged, roles, is_log)
     size = repeats.count(read(), notes) or layout.size
     return Layout(found, size, judged, asked, roles, words, repeats, choices, bool(scales))

@@ -13,7 +13,7 @@ import numpy as np
 from judgesense.answers.space import TIES as TIE_WORDS
 from judgesense.log.answers import Answers
 from judgesense.measure.thresholds import WORDING_PRIOR
-from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.bias import TIES, BothOrders, both_orders
 from judgesense.statistics.crossed import RepeatDifference, delta_jss, two_way_interval
 from judgesense.statistics.gold import GoldAgreement, gold_agreement
@@ -95,18 +95,24 @@ def right_among_decided(answers: Answers) -> tuple[Bools, Bools]:
     return graded, graded & (answers.decision == gold)
 
 
-def gold_figures(answers: Answers, rows: Codes, verdicts: Words, labels: Words) -> GoldAgreement:
+def gold_figures(
+    answers: Answers, rows: Codes, verdicts: Words, labels: Words, parts: Floats | None = None
+) -> GoldAgreement:
     """κ and accuracy of verdicts at some rows of the log with the labels that people gave there.
 
     An answer without a verdict is wrong. A label that is none of the task's leaves its row out.
+    ``parts`` is how much of a row each label counts, where people tie on some; None for whole rows.
     """
+    chances = answers.log.chances_of(rows)
+    if parts is not None:
+        chances = (1.0 if chances is None else chances) / parts
     return gold_agreement(
         verdicts,
         labels,
         answers.log.cluster[rows],
         labels=answers.task.labels,
         ordinal=answers.task.ordinal,
-        chances=answers.log.chances_of(rows),
+        chances=chances,
     )
 
 

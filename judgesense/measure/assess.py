@@ -241,7 +241,7 @@ def _measured(
             mislabelled,
         ),
         where_wrong=where_wrong(
-            answers, mislabelled, material.items, material.lengths, disagreements, run_id
+            answers, mislabelled, material.items, material.lengths, disagreements, run_id, labels
         ),
         variants=variants(answers, mislabelled),
         attacks=attack_rows,

@@ -129,6 +129,7 @@ class Details(TypedDict, total=False):
     follows: float
     follows_item: float
     # right
+    picked_labels: bool
     accuracy: float | None
     accuracy_ci_low: float | None
     accuracy_ci_high: float | None
@@ -318,6 +319,8 @@ def clause_of(name: str, check: Check) -> str:
     """The `clause` of a check; of `steady`, with what is known of noise."""
     if name == "right" and "kappa_between_people" in check.details:
         return "people agree too little with each other to judge it"
+    if name == "right" and check.details.get("picked_labels"):
+        return "the labels are no random part of what it judged"
     if name == "notices" and check.state == "fail" and (check.ci_high or 1) >= check.threshold:
         return f"harmless edits change {percent(check.details.get('harmless'))} of its verdicts"
     if name == "notices" and check.state == "open" and (check.ci_low or 0) > check.threshold:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -28,12 +28,13 @@ _MOST_PEOPLE = 12
 class Ceiling:
     """Kappa of two people, and of the judge and a person, each the mean over pairs weighted by
     their items; ``gap_low`` and ``gap_high`` are the ends of the 95% interval of their difference
-    (the judge's less people's)."""
+    (the judge's less people's). ``like_judge`` are people who may have copied the judge."""
 
     between_people: float
     with_people: float
     gap_low: float
     gap_high: float
+    like_judge: tuple[str, ...]
 
 
 def under_ceiling(
@@ -80,6 +81,7 @@ def with_distance(
         gap=ceiling.with_people - ceiling.between_people,
         gap_ci_low=ceiling.gap_low,
         gap_ci_high=ceiling.gap_high,
+        like_judge=ceiling.like_judge,
     )
     return (replace(rows[0], between_people=between), *rows[1:])
 
@@ -111,13 +113,46 @@ def ceiling_of(
     weights = rng.multinomial(k, np.full(k, 1 / k), _DRAWS).astype(np.float64)
     flat = tables.reshape(k, -1)
     drawn = (weights @ flat).reshape(_DRAWS, *tables.shape[1:])
-    between, with_judge = _mean_kappas(tables.sum(axis=0)[None], n_pairs, task.ordinal)
+    kappas, counts = _kappas(tables.sum(axis=0)[None], task.ordinal)
+    between, with_judge = _means(kappas, counts, n_pairs)
     if np.isnan(between[0]) or np.isnan(with_judge[0]) or k < 2:
         return None
-    betweens, withs = _mean_kappas(drawn, n_pairs, task.ordinal)
+    kappas, counts = _kappas(drawn, task.ordinal)
+    betweens, withs = _means(kappas, counts, n_pairs)
     gaps = withs - betweens
     low, high = map(float, np.nanquantile(gaps, (0.025, 0.975)))
-    return Ceiling(float(between[0]), float(with_judge[0]), low, high)
+    alike = _like_judge(list(given), kappas[:, :n_pairs], kappas[:, n_pairs:])
+    return Ceiling(float(between[0]), float(with_judge[0]), low, high, alike)
+
+
+def _like_judge(people: Sequence[str], between: Floats, with_judge: Floats) -> tuple[str, ...]:
+    """People who agree with the judge far more than with others, and than a common truth explains.
+
+    If only the truth makes two raters agree, kappa is a product of one factor for each, so
+    k(person, judge) k(other, third) = k(person, other) k(judge, third): a judge better than people
+    agrees with all of them more than they do with each other, and is no sign of copying. The shape
+    of ``between`` is (draws, pairs), of ``with_judge`` (draws, people).
+    """
+    n = len(people)
+    of_pair = {frozenset(pair): between[:, at] for at, pair in enumerate(combinations(range(n), 2))}
+    found = []
+    for person, name in enumerate(people):
+        others = [other for other in range(n) if other != person]
+        excess = [
+            with_judge[:, person] * of_pair[frozenset((other, third))]
+            - of_pair[frozenset((person, other))] * with_judge[:, third]
+            for other in others
+            for third in others
+            if third != other
+        ]
+        if not excess:
+            continue
+        theirs = np.mean([of_pair[frozenset((person, other))] for other in others], axis=0)
+        gaps = np.stack([np.mean(excess, axis=0), with_judge[:, person] - theirs])
+        # NaN, where two raters share no varied items in a draw, shows nothing.
+        if (np.quantile(gaps, 0.025 / n, axis=1) > 0).all():
+            found.append(name)
+    return tuple(found)
 
 
 def _tables(one: Codes, two: Codes, clusters: Codes, k: int, size: int) -> Floats:
@@ -128,12 +163,17 @@ def _tables(one: Codes, two: Codes, clusters: Codes, k: int, size: int) -> Float
     return counts.reshape(k, size, size + 1).astype(np.float64)
 
 
-def _mean_kappas(tables: Floats, n_pairs: int, ordinal: bool) -> tuple[Floats, Floats]:
-    """Mean kappa of the first pairs and of the others, from tables (draws, pairs, L, L + 1)."""
+def _kappas(tables: Floats, ordinal: bool) -> tuple[Floats, Floats]:
+    """Kappa and the number of items of each pair, from tables (draws, pairs, L, L + 1)."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        kappas = table_figures(tables, ordinal)["kappa"]
-        counts = np.where(np.isfinite(kappas), tables.sum(axis=(2, 3)), 0.0)
-        sums = np.where(np.isfinite(kappas), kappas, 0.0) * counts
+        return table_figures(tables, ordinal)["kappa"], tables.sum(axis=(2, 3))
+
+
+def _means(kappas: Floats, counts: Floats, n_pairs: int) -> tuple[Floats, Floats]:
+    """Mean kappa of the first pairs and of the others, weighted by their items."""
+    counts = np.where(np.isfinite(kappas), counts, 0.0)
+    sums = np.where(np.isfinite(kappas), kappas, 0.0) * counts
+    with np.errstate(invalid="ignore", divide="ignore"):
         between = sums[:, :n_pairs].sum(axis=1) / counts[:, :n_pairs].sum(axis=1)
         others = sums[:, n_pairs:].sum(axis=1) / counts[:, n_pairs:].sum(axis=1)
     return between, others

@@ -19,6 +19,7 @@ from judgesense.measure.agreement import gold_figures, position
 from judgesense.measure.card import Check, TrustCard, conclude
 from judgesense.measure.ceiling import under_ceiling
 from judgesense.measure.notices import damage
+from judgesense.measure.people import judged_rows, labels_at_random
 from judgesense.measure.resistant import attacks, resistant
 from judgesense.measure.rewording import responsive, steady
 from judgesense.measure.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
@@ -70,10 +71,12 @@ def right(
     threshold: float,
     mislabelled: Collection[str] = (),
     gold_name: str = "the gold labels",
+    people: pa.Table | None = None,
 ) -> Check:
     """Kappa with the gold labels, named ``gold_name``; an answer without a verdict is wrong.
 
-    Failed requests do not count. Without two gold labels of the task's own there is no kappa.
+    Failed requests do not count. Without two gold labels of the task's own there is no kappa, and
+    none is told where verdicts show that labels (of several ``people``) are no random part.
     """
     log = answers.log
     gold = log.gold[answers.rows]
@@ -103,6 +106,13 @@ def right(
     agreement = gold_figures(answers, rows, log.labels[decision], log.labels[gold])
     if agreement.kappa is None:
         return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
+    if not labels_at_random(judged_rows(answers, mislabelled).with_ties(people)):
+        reason = (
+            "the labels tell of the labelled items only, because the judge's verdicts differ "
+            "between these and the others: label a random part, or pick items with judgesense label"
+        )
+        unmeasured = Check.unmeasured(threshold, reason, n_items=n_items)
+        return replace(unmeasured, details={"picked_labels": True})
     low, high = agreement.kappa_ci_low, agreement.kappa_ci_high
     details: dict[str, Any] = {}
     for name, value in asdict(agreement).items():
@@ -203,7 +213,7 @@ def trust_card(
     attacks and damage: those of the judge as asked. ``people`` are the labels of several people,
     whose agreement with each other is the ceiling of the judge's.
     """
-    agreement = right(answers, thresholds.right, mislabelled, gold)
+    agreement = right(answers, thresholds.right, mislabelled, gold, people)
     return conclude(
         {
             "readable": readable(answers, thresholds.readable),

@@ -27,6 +27,7 @@ from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.measure.assessment import SubjectFields
 from judgesense.measure.details import ROW
 from judgesense.measure.figures import GroupFigures, GroupShare, WhereWrong
+from judgesense.measure.people import judged_rows
 from judgesense.measure.texts import LONGEST_TEXT
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.intervals import wilson_cluster
@@ -107,13 +108,14 @@ def where_wrong(
     lengths: Mapping[str, int] | None = None,
     disagreements: list[Listed] | None = None,
     run_id: str = "-",
+    people: pa.Table | None = None,
 ) -> WhereWrong:
     """What is wrong with a judge's verdicts, and what the items have in common on which it is.
 
     The templates ``mislabelled`` are left out, as in the `right` check. ``items`` are other columns
     of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
     each item's text. ``disagreements`` takes a row for each such item, the clearest cases first,
-    then at most `MOST_RIGHT` others.
+    then at most `MOST_RIGHT` others. Where ``people`` tie, each label that ties counts in part.
     """
     log = answers.log
     is_used = ~np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
@@ -144,9 +146,14 @@ def where_wrong(
     columns = columns_of_items(items, answers.task.name)
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
-    measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
+    good = (~(kinds[WRONG] | (total == 0))).astype(np.float64)
+    if labelled.any() and (tied := _right_on_ties(answers, mislabelled, people, place)) is not None:
+        labelled |= (is_tie := ~np.isnan(tied))
+        good[is_tie] = tied[is_tie]
+    measure, used = "right", labelled
     if not labelled.any():
-        measure, good, used = "same verdict", ~(kinds[BY_WORDING] | by_order), total > 1
+        measure, used = "same verdict", total > 1
+        good = (~(kinds[BY_WORDING] | by_order)).astype(np.float64)
     items_at, item_of = np.unique(place[used] // len(log.orders), return_inverse=True)
     shares = np.bincount(item_of, good[used]) / np.maximum(np.bincount(item_of), 1)
     clusters = np.zeros(len(items_at), dtype=np.int64)
@@ -166,7 +173,7 @@ def where_wrong(
     if measure == "right":
         labels = np.full(len(items_at), "", dtype=object)
         in_item_order = _in_item_order(answers, gold[used], place[used] % len(log.orders))
-        labels[item_of] = log.labels[in_item_order]
+        labels[item_of] = np.where(gold[used] < 0, "", log.labels[in_item_order])
         groups["label"] = labels
     compared: list[GroupFigures] = []
     if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
@@ -187,6 +194,24 @@ def where_wrong(
             if name != ""
         ),
     )
+
+
+def _right_on_ties(
+    answers: Answers, mislabelled: Collection[str], people: pa.Table | None, place: Codes
+) -> Floats | None:
+    """How far the verdicts are right at each place where people tie, NaN elsewhere; None without
+    ties."""
+    judged = judged_rows(answers, mislabelled).with_ties(people)
+    if judged.parts is None:
+        return None
+    log, is_tied = answers.log, judged.parts < 1
+    rows, parts = judged.rows[is_tied], judged.parts[is_tied]
+    at = np.searchsorted(place, log.item[rows] * len(log.orders) + log.order[rows])
+    hits = parts * (judged.verdict == judged.gold)[is_tied]
+    whole = np.bincount(at, parts, minlength=len(place))
+    with np.errstate(invalid="ignore"):
+        shares: Floats = np.bincount(at, hits, minlength=len(place)) / whole
+    return shares
 
 
 def _share(by: str, name: str, good: Floats, clusters: Codes) -> GroupShare:

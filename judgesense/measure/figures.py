@@ -112,6 +112,7 @@ class BetweenPeople:
 
     ``kappa`` is that of two people, ``kappa_with_judge`` that of the judge and a person, each the
     mean over pairs weighted by their items, and ``gap`` the judge's less people's.
+    ``like_judge`` are people who agree with the judge far more than a common truth explains.
     """
 
     people: int
@@ -123,12 +124,17 @@ class BetweenPeople:
     gap: float | None = None
     gap_ci_low: float | None = None
     gap_ci_high: float | None = None
+    like_judge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class AltTest:
     """The alternative annotator test, by person
-    (`judgesense.statistics.alternative_annotator.AlternativeAnnotator`)."""
+    (`judgesense.statistics.alternative_annotator.AlternativeAnnotator`).
+
+    ``constant`` is an answer that would pass if it was always given, and that the judge does not
+    reliably beat.
+    """
 
     epsilon: float
     winning_rate: float
@@ -136,6 +142,7 @@ class AltTest:
     p_values: Mapping[str, float | None]
     p_adjusted: Mapping[str, float | None]
     n_items: Counts
+    constant: str | None = None
 
 
 @dataclass(frozen=True)
@@ -144,8 +151,9 @@ class HumanAgreement:
 
     An answer without a verdict is wrong. ``confusion`` counts labels by verdict. ``weighted`` says
     whether the labelled items were picked with known probabilities, which weight the figures.
-    ``corrected`` is empty where nothing can be corrected. ``between_people`` and ``alt_test`` are
-    those of the majority.
+    ``corrected`` is empty where nothing can be corrected. ``between_people``, ``alt_test`` and
+    ``accuracy_with_ties`` are those of the majority: the last has the items, too, on which people
+    tie between k labels, of which each is right to 1 / k; None without such items.
     """
 
     human: str
@@ -166,6 +174,9 @@ class HumanAgreement:
     between_people: BetweenPeople | None = None
     alt_test: AltTest | None = None
     alt_test_reason: str | None = None
+    accuracy_with_ties: float | None = None
+    with_ties_ci_low: float | None = None
+    with_ties_ci_high: float | None = None
 
 
 @dataclass(frozen=True)

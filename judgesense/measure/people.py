@@ -52,6 +52,29 @@ class JudgedRows(NamedTuple):
     verdict: Words
     gold: Words
     """The gold label, "" without one."""
+    parts: Floats | None = None
+    """How much of a row each label counts, where people tie on some; None for whole rows."""
+
+    def with_ties(self, labels: pa.Table | None) -> JudgedRows:
+        """The rows, and those on which people tie once for each of the k labels, as 1 / k."""
+        given = {} if labels is None or (self.gold != "").all() else by_person(self, labels)
+        rows: list[int] = []
+        tied: list[str] = []
+        parts: list[float] = []
+        for row in np.flatnonzero(self.gold == "") if len(given) > 1 else ():
+            counts = Counter(column[row] for column in given.values() if column[row])
+            most = [label for label, n in counts.items() if n == max(counts.values())]
+            if len(most) < 2:
+                continue
+            rows += [int(row)] * len(most)
+            tied += most
+            parts += [1 / len(most)] * len(most)
+        if not rows:
+            return self
+        of = np.concatenate([np.flatnonzero(~np.isin(np.arange(len(self.rows)), rows)), rows])
+        gold = np.concatenate([self.gold[of[: -len(rows)]], np.array(tied, dtype=object)])
+        whole = np.concatenate([np.ones(len(of) - len(rows)), parts])
+        return JudgedRows(self.answers, self.rows[of], self.verdict[of], gold, whole)
 
 
 def gold_of(answers: Answers, labels: pa.Table | None) -> str:
@@ -97,6 +120,7 @@ def people(
     alone = [_compared(judged, name, column) for name, column in given.items()]
     if first is not None:
         first = _with_others(first, judged, given, epsilon)
+        first = _of_all_labelled(first, judged.with_ties(labels))
     return tuple(entry for entry in (first, *alone) if entry is not None)
 
 
@@ -188,6 +212,68 @@ def _share(
     return {name: value, **ends.fields(name)}
 
 
+class _Shares(NamedTuple):
+    """The share of each label among the verdicts on an item, and the items' labels."""
+
+    verdicts: Mapping[str, Floats]
+    labels: Mapping[str, Floats]
+    labelled: Bools
+    cluster: Codes
+    contested: Bools
+    """The items on which verdicts differ, of all judges and wordings."""
+
+    @property
+    def at_random(self) -> bool:
+        """Whether the verdicts do not show that the labelled items are no random part."""
+        shown = [*self.verdicts.values(), self.contested]
+        p_values = [labelled_p(each, self.labelled, self.cluster) for each in shown]
+        least = min((p for p in p_values if p is not None), default=1.0)
+        return least >= NOT_RANDOM / max(len(self.verdicts), 1)
+
+
+def _shares_of(judged: JudgedRows, labels: Words) -> _Shares:
+    """Shares by item, in the item's own order; of labels NaN without one."""
+    task, log = judged.answers.task, judged.answers.log
+    verdict, label = judged.verdict.copy(), labels.copy()
+    if task.comparative and len(task.labels) == 2:
+        turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
+        other = dict(zip(task.labels, reversed(task.labels), strict=True))
+        for column in (verdict, label):
+            column[turned] = [other.get(word, word) for word in column[turned]]
+    own, first, item = np.unique(log.item[judged.rows], return_index=True, return_inverse=True)
+    cluster, _ = cluster_codes(log.cluster[judged.rows][first], len(first))
+    parts = np.ones(len(item)) if judged.parts is None else judged.parts
+    size, labelled = np.bincount(item, parts), np.bincount(item, (label != "") * parts)
+    with np.errstate(invalid="ignore"):
+        verdicts, truth = (
+            {name: np.bincount(item, (column == name) * parts) / of for name in task.labels}
+            for column, of in ((verdict, size), (label, labelled))
+        )
+    return _Shares(verdicts, truth, labelled > 0, cluster, _contested(judged.answers)[own])
+
+
+def _contested(answers: Answers) -> Bools:
+    """The items of the log on which answers to the same task differ, of any judge and wording."""
+    log = answers.log
+    same = log.equivalent & (log.task == log.task[answers.rows[0]])
+    place = log.item[same] * len(log.orders) + log.order[same]
+    n = len(log.items) * len(log.orders)
+    counts = np.zeros(n, dtype=np.intp)
+    pairs = np.unique(place * len(log.labels) + log.decision[same]) // len(log.labels)
+    np.add.at(counts, pairs, 1)
+    contested: Bools = np.any(counts.reshape(-1, len(log.orders)) > 1, axis=1)
+    return contested
+
+
+def labels_at_random(judged: JudgedRows) -> bool:
+    """Whether labels may be of a random part of the items, or were picked with known chances."""
+    is_labelled = judged.gold != ""
+    chances = judged.answers.log.chances_of(judged.rows[is_labelled])
+    if is_labelled.all() or chances is not None:
+        return True
+    return _shares_of(judged, judged.gold).at_random
+
+
 def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
     """The share of each label among all judged items, corrected for the judge's errors.
 
@@ -197,35 +283,21 @@ def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
     """
     from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
 
-    task, log = judged.answers.task, judged.answers.log
-    verdict, label = judged.verdict.copy(), labels.copy()
-    if task.comparative and len(task.labels) == 2:
-        turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
-        other = dict(zip(task.labels, reversed(task.labels), strict=True))
-        for column in (verdict, label):
-            column[turned] = [other.get(word, word) for word in column[turned]]
-    _, first, item = np.unique(log.item[judged.rows], return_index=True, return_inverse=True)
-    cluster, _ = cluster_codes(log.cluster[judged.rows][first], len(first))
-    size, labelled = np.bincount(item), np.bincount(item, label != "")
-    if (labelled > 0).sum() < FEWEST_LABELS:
+    shares, found = _shares_of(judged, labels), {}
+    if shares.labelled.sum() < FEWEST_LABELS:
         return {}
-    shares = {}
-    values = {name: np.bincount(item, verdict == name) / size for name in task.labels}
-    p_values = [labelled_p(column, labelled > 0, cluster) for column in values.values()]
-    if min((p for p in p_values if p is not None), default=1.0) < NOT_RANDOM / len(values):
-        return {
-            name: CorrectedShare(float(column.mean()), None, None, None)
-            for name, column in values.items()
-        }
-    for name, verdicts in values.items():
-        with np.errstate(invalid="ignore"):
-            truth = np.bincount(item, label == name) / labelled  # NaN without a label
-        effect = influence(truth, verdicts, clusters=cluster, step=1.0)
-        powered = combined([(1.0, effect, cluster)])
+    at_random = shares.at_random
+    for name, verdicts in shares.verdicts.items():
+        mean = float(verdicts.mean())
+        if not at_random:
+            found[name] = CorrectedShare(mean, None, None, None)
+            continue
+        effect = influence(shares.labels[name], verdicts, clusters=shares.cluster, step=1.0)
+        powered = combined([(1.0, effect, shares.cluster)])
         figures = (powered.estimate, powered.ci_low, powered.ci_high)
         share, low, high = (None if x is None else min(1.0, max(0.0, x)) for x in figures)
-        shares[name] = CorrectedShare(float(verdicts.mean()), share, low, high)
-    return shares
+        found[name] = CorrectedShare(mean, share, low, high)
+    return found
 
 
 def _with_others(
@@ -259,12 +331,37 @@ def _with_others(
     )
     if test is None:
         return replace(majority, between_people=between)
-    of_people = {
-        name: dict(zip(by_person, getattr(test, name), strict=True))
-        for name in ("p_values", "p_adjusted", "n_items")
-    }
-    outcome = AltTest(test.epsilon, test.winning_rate, test.advantage_probability, **of_people)
+    outcome = AltTest(
+        test.epsilon,
+        test.winning_rate,
+        test.advantage_probability,
+        p_values=dict(zip(by_person, test.p_values, strict=True)),
+        p_adjusted=dict(zip(by_person, test.p_adjusted, strict=True)),
+        n_items=dict(zip(by_person, test.n_items, strict=True)),
+        constant=test.constant,
+    )
     return replace(majority, between_people=between, alt_test=outcome, alt_test_reason=None)
+
+
+def _of_all_labelled(majority: HumanAgreement, judged: JudgedRows) -> HumanAgreement:
+    """The agreement with a majority, and what it is on the items, too, on which people tie."""
+    if judged.parts is None:
+        return majority
+    used = judged.gold != ""
+    figures = gold_figures(
+        judged.answers,
+        judged.rows[used],
+        judged.verdict[used],
+        judged.gold[used],
+        judged.parts[used],
+    )
+    return replace(
+        majority,
+        accuracy_with_ties=figures.accuracy,
+        with_ties_ci_low=figures.accuracy_ci_low,
+        with_ties_ci_high=figures.accuracy_ci_high,
+        corrected=_corrected(judged, judged.gold) if majority.corrected else {},
+    )
 
 
 def _pair(a: str, b: str, one: Words, two: Words, answers: Answers) -> PairOfPeople:

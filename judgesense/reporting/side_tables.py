@@ -14,6 +14,7 @@ from judgesense.measure.assessment import Assessment, ReportContents, Subject, t
 from judgesense.measure.disagreements import WRONG
 from judgesense.measure.figures import (
     NO_RANDOM_PART,
+    AltTest,
     BetweenPeople,
     DamageFigures,
     HumanAgreement,
@@ -22,7 +23,7 @@ from judgesense.measure.figures import (
     WhereWrong,
 )
 from judgesense.measure.people import GOLD, MAJORITY
-from judgesense.text import brackets, interval, number, percent, plural_s, short_names, span
+from judgesense.text import brackets, interval, join, number, percent, plural_s, short_names, span
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,9 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
     ]
     if ties := between.ties:
         texts[0] += f" On {ties} item{plural_s(ties)}, no label has a majority."
+    if (whole := people[0].accuracy_with_ties) is not None:
+        ends = brackets(people[0].with_ties_ci_low, people[0].with_ties_ci_high, percent)
+        texts[0] += f" With these, each label in part, {judge} is right on {percent(whole)} {ends}."
     names = {name for pair in between.pairs for name in (pair.a, pair.b)}
     if alone := [row.kappa for row in people if row.human in names and row.kappa]:
         texts[0] += f" {judge} agrees with each person at κ "
@@ -232,14 +236,36 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
     if test is not None:
         n_people = len(test.p_values)
         won = round(test.winning_rate * sum(p is not None for p in test.p_values.values()))
-        may = "may" if test.winning_rate >= 0.5 else "is not shown to be able to"
+        reason = _not_shown(between, test)
+        may = "is not shown to be able to" if test.winning_rate < 0.5 or reason else "may"
+        if may == "may" and (between.gap_ci_low or 0) > 0:
+            reason = (
+                " It agrees with people more than they do with each other: this holds only if they "
+                "labelled without seeing its verdicts."
+            )
         texts.append(
             f"By the alternative annotator test, {judge} {may} replace a person. It matches the "
             f"other people at least as well as a person does on "
             f"{percent(test.advantage_probability)} of items, and wins against {won} of "
-            f"{n_people} people at ε {test.epsilon:g}."
+            f"{n_people} people at ε {test.epsilon:g}.{reason}"
         )
     return texts
+
+
+def _not_shown(between: BetweenPeople, test: AltTest) -> str:
+    """What takes the yes of the alternative annotator test away, in a sentence; "" if nothing."""
+    if names := between.like_judge:
+        verb = "agrees" if len(names) == 1 else "agree"
+        return (
+            f" {join(names)} {verb} with it far more than with other people, and may have seen its "
+            "verdicts: name only the others with --human."
+        )
+    if test.winning_rate >= 0.5 and test.constant is not None:
+        return (
+            f" A constant answer would pass this test, too: {test.constant!r} always is as close "
+            "to people."
+        )
+    return ""
 
 
 def distance(between: BetweenPeople | None) -> str | None:

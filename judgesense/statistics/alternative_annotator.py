@@ -7,7 +7,7 @@ Statistically Justify Replacing Human Annotators with LLMs" (ACL 2025, arXiv:250
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class AlternativeAnnotator:
 
     ``winning_rate`` is the share of people against whom the judge wins: it represents the others
     better than the person does, less epsilon, after Benjamini and Yekutieli's correction
-    (``p_adjusted`` at most 0.05). The judge may replace a person if that is at least 0.5.
+    (``p_adjusted`` at most 0.05). The judge may replace a person if that is at least 0.5, unless a
+    ``constant`` answer passes as well and the judge is not reliably closer to people than it.
     ``advantage_probability`` is how often it represents the others at least as well.
     """
 
@@ -46,6 +47,12 @@ class AlternativeAnnotator:
     p_values: tuple[float | None, ...]
     p_adjusted: tuple[float | None, ...]
     n_items: tuple[int, ...]
+    constant: str | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether the judge wins against at least half of the people."""
+        return self.winning_rate >= 0.5
 
 
 def alternative_annotator(
@@ -74,8 +81,34 @@ def alternative_annotator(
     """
     said = np.array(verdicts, dtype=object)
     given = np.array(labels, dtype=object).reshape(len(labels), len(said))
-    known = given != np.array(None)
     codes, _ = cluster_codes(clusters, len(said))
+    found = _tested(said, given, codes, epsilon, scale)
+    if found is None or not found.passes:
+        return found
+    constant, is_beaten = _best_constant(said, given, codes, scale)
+    always = np.full(len(said), constant, dtype=object)
+    if not is_beaten and (other := _tested(always, given, codes, epsilon, scale)) and other.passes:
+        return replace(found, constant=constant)
+    return found
+
+
+def _best_constant(said: Any, given: Any, codes: Any, scale: Sequence[str]) -> tuple[str, bool]:
+    """The label that is closest to people's, and whether the judge is reliably closer."""
+    labelled = (given != np.array(None)).any(axis=0)
+    said, given, codes = said[labelled], given[:, labelled], codes[labelled]
+    labels = dict.fromkeys(label for row in given for label in row if label is not None)
+    closest = {label: _closeness(np.full(len(said), label), given, scale) for label in labels}
+    constant = max(closest, key=lambda label: closest[label].mean())
+    judge, always = _closeness(said, given, scale), closest[constant]
+    losses, gains = _by_cluster(always > judge, codes), _by_cluster(judge > always, codes)
+    return constant, _p_value(losses, gains, 0.0) <= _FDR
+
+
+def _tested(
+    said: Any, given: Any, codes: Any, epsilon: float, scale: Sequence[str]
+) -> AlternativeAnnotator | None:
+    """The test of a judge's verdicts, whatever a constant answer reaches."""
+    known = given != np.array(None)
     p_values: list[float | None] = []
     advantages, counts = [], []
     for person in range(len(given)):

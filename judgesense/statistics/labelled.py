@@ -12,6 +12,28 @@ NOT_RANDOM = 0.01
 """A p value below which labels are said not to be at random."""
 
 
+_LEAST_ASSOCIATION = 0.1
+"""Cramér's V below which raters and systems go together too little to matter."""
+
+
+def raters_differ(counts: Any) -> bool:
+    """Whether some raters labelled one system more often than others did, from a table of labels by
+    rater and system: who is stricter then makes a system look worse.
+
+    >>> raters_differ([[70, 10], [20, 20], [10, 70]]), raters_differ([[40, 40], [30, 31]])
+    (True, False)
+    """
+    table = np.asarray(counts, np.float64)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    if min(table.shape) < 2:
+        return False
+    from scipy.stats import chi2_contingency
+
+    found = chi2_contingency(table, correction=False)
+    strength = np.sqrt(found.statistic / (table.sum() * (min(table.shape) - 1)))
+    return bool(found.pvalue < NOT_RANDOM and strength >= _LEAST_ASSOCIATION)
+
+
 def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | None:
     """The p value of labels being picked without regard to the verdicts.
 

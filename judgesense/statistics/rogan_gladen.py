@@ -32,6 +32,9 @@ class RoganGladen:
     degenerate: str | None = None
 
 
+FEWEST_OF_CLASS = 10
+"""With fewer labels of a class the rate has no interval: it would cover in 71 to 93% of cases."""
+
 FEW_REST = 5
 """Of fewer units without a label, the observed rate has no interval."""
 
@@ -103,6 +106,10 @@ def rogan_gladen(
         )
         return combined([(1.0, part, codes)], confidence_level)
 
+    least = min(int(good.sum()), int(bad.sum()))
+    if least < FEWEST_OF_CLASS:
+        why = f"an interval needs {FEWEST_OF_CLASS} labels of each class, and one has {least}"
+        return replace(found, rate=min(1.0, max(0.0, rate)), degenerate=why)
     ends, at_edge = figure(rate, of_rest / edge + own, own), figure(edge, of_edge, of_edge)
     why = "the labels are too few to show that the judge is better than chance"
     return replace(

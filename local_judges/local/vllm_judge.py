@@ -29,7 +29,7 @@ from local_judges.local.option_scoring import (
     scores_of,
     tokens_asked,
 )
-from local_judges.options import VllmOptions, made
+from local_judges.options import VLLM_MEMORY, VllmOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
@@ -92,7 +92,7 @@ class VllmJudge(LocalModel):
             "tensor_parallel_size": chosen.tensor_parallel_size,
             "pipeline_parallel_size": chosen.pipeline_parallel_size,
             "distributed_executor_backend": chosen.distributed_executor_backend,
-            "gpu_memory_utilization": chosen.gpu_memory_utilization or 0.9,
+            "gpu_memory_utilization": chosen.gpu_memory_utilization or VLLM_MEMORY,
             "max_num_seqs": chosen.max_num_seqs or (64 if self.device == "cpu" else None),
             # Prefixes are shared in whole blocks, which by default have 128 tokens on a CPU.
             "block_size": 32 if self.device == "cpu" else None,

@@ -194,7 +194,8 @@ def test_hostile_text_ends_in_a_verdict_or_unclear(text: str) -> None:
 
 def test_no_kind_of_text_is_misread() -> None:
     """`kinds.jsonl`: numbered candidates, comparisons, repeated instructions, quotations, grades,
-    rankings, several markers, leaked channels, criteria (a to i), and others."""
+    rankings, several markers, leaked channels, criteria (a to i), examples in instructions and
+    verdicts that are withdrawn or another's (j), and others."""
     rows = [json.loads(line) for line in (HERE / "kinds.jsonl").read_text("utf-8").splitlines()]
     misread = [
         (row["text"], verdict)

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
+from judgesense.comparison.score_noise import _items_needed
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.outputs import folded
-from judgesense.statistics.attribution import anchors_differ, attribute
+from judgesense.statistics.attribution import FEWEST_ANCHORS, anchors_differ, attribute
 
 JUDGE = {"model": "m-1", "prompt_hash": "aa", "scale": "1-10"}
 
@@ -239,8 +240,13 @@ def test_the_same_inputs_give_the_noise_of_each_group(compare) -> None:
         for a, b in zip(old, new, strict=True)
     ]
     spread = np.sqrt(np.mean(np.square(gaps)))
+    gap_size = np.mean([abs(gap) for gap in gaps if gap])
     assert change.noise.moves_by == pytest.approx(1.96 * spread / np.sqrt(60))
-    assert change.noise.items_needed == np.ceil((2.8 * spread / 0.1) ** 2)
+    assert change.noise.items_needed == _items_needed(spread**2, gap_size, 0.1)
+    k = change.noise.repeats_needed
+    assert _items_needed(spread**2 / k, gap_size, 0.1) <= 60
+    # The change itself varies too much on 15 items.
+    assert {group.repeats_needed for group in change.noise.groups} == {None}
     assert change.noise.by == "skill"
     assert [group.n_items for group in change.noise.groups] == [15] * 4
     assert not any(group.decides for group in change.noise.groups)
@@ -390,3 +396,34 @@ def test_a_baseline_has_the_same_page(tmp_path: Path) -> None:
     assert len(data["rows"]) == 30
     assert {data["kinds"][0], data["kinds"][1]} == {"broken", "fixed"}
     assert data["items"][0][2]["output"].startswith("text ")
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.08, 0.2])
+def test_the_change_that_is_promised_shows_in_80_percent(noise: float) -> None:
+    rng = np.random.default_rng(int(100 * noise))
+    n, shown = _items_needed(noise * (1 - noise / 2), 1.0, 0.1), 0
+    for _ in range(300):
+        passes = rng.random(n) < 0.75
+        old, new = (passes ^ (rng.random(n) < noise / 2) for _ in range(2))
+        new &= rng.random(n) >= 0.1 / 0.75
+        found = attribute(old.astype(float), new.astype(float), new.astype(float))
+        assert found is not None
+        shown += not found.judge.is_zero_inside
+    assert n >= FEWEST_ANCHORS
+    assert 0.75 <= shown / 300 <= 0.95
+
+
+@pytest.mark.parametrize("worse", [0, 1])
+def test_a_retry_of_what_failed_is_not_the_judge(compare, worse: int) -> None:
+    old = rows()
+    failed = [n for n, row in enumerate(old) if row["verdict"] == "fail"]
+    passed = [n for n, row in enumerate(old) if row["verdict"] == "pass"]
+    new = changed(old, verdicts=[*failed[:20], *passed[:worse]])
+    result = compare(old, new)
+    (change,) = result.changes
+    assert change.cause == ("judge" if worse else "cannot tell")
+    assert ("asked again only what OLD failed" in str(result)) == (not worse)
+    (named,) = compare(
+        [r | JUDGE for r in old], [r | JUDGE | {"prompt_hash": "bb"} for r in new]
+    ).changes
+    assert named.cause == "judge"

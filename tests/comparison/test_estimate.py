@@ -115,6 +115,26 @@ def test_several_raters(tmp_path):
     assert any("no better than chance" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("share", "decision"), [(0.9, None), (0.5, "y")])
+def test_raters_of_other_systems_decide_nothing(tmp_path, share, decision):
+    rng = np.random.default_rng(0)
+    verdicts, labels = [], []
+    for system, good in (("x", 0.5), ("y", 0.85)):
+        for n in range(200):
+            label = "YES" if rng.random() < good else "NO"
+            verdicts.append((f"{system}{n}", system, label if rng.random() < 0.9 else "NO"))
+            of_ann = rng.random() < (share if system == "x" else 1 - share)
+            labels.append((f"{system}{n}", system, label, "ann" if of_ann else "ben"))
+    said = write(tmp_path / "v.csv", "item_id,system_id,verdict", verdicts)
+    told = write(tmp_path / "l.csv", "item_id,system_id,label,rater", labels)
+    found = estimate(said, told)
+    (row,) = found.comparisons
+    assert row["corrected"] is not None
+    assert row["decision"] == decision
+    assert ("raters" in row["text"]) == (decision is None)
+    assert "2 raters" in " ".join(found.notes)
+
+
 def test_a_judge_worse_than_chance_and_labels_of_one_class(tmp_path):
     said = [(n, s, "YES" if n % 2 else "NO") for n in range(40) for s in ("x", "y")]
     rows = [(n, "x", "NO" if n % 2 else "YES") for n in range(12)]

@@ -10,6 +10,7 @@ import sys
 import zipfile
 
 import pytest
+import yaml
 from loopback_hub import READER, VISITOR, File
 from rule_run import make_run
 
@@ -88,6 +89,8 @@ def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish
         f"Publish the dataset with judgesense {__version__}"
     ]
     assert repo.tags == {TAG: repo.head}
+    tasks = yaml.safe_load(repo.files["eval.yaml"].content)["tasks"]
+    assert [task["id"] for task in tasks] == ["factuality"]
     for path in ("README.md", "factuality/test.parquet", "prompts/test.parquet"):
         assert repo.files[path].content == (built / path).read_bytes()
     n = read_back(LOAD_DATASET).split()
@@ -359,7 +362,7 @@ def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_publish
             "query": f"How high is hill {n}?",
             "passage_a": f"Hill {n} is {37 * n % 91} metres high.",
             "passage_b": f"Hill {n} lies {53 * n % 97} miles from the sea.",
-            "gold": "A",
+            "gold": "AB"[n % 2],
         }
         for n in range(12)
     ]
@@ -379,6 +382,18 @@ def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_publish
     assert record["judges"][0]["describe"]["weights"] == f"org/model@{model.head}"
     assert record["dataset"]["revision"] == hub.repos["dataset", "org/pairs"].head
     output(publish("results", tmp_path / "run", "--repo", "org/results"))
+    # The judge's results are ready for its repository, as the Hub's client reads them.
+    files = hub.repos["dataset", "org/results"].files
+    (path,) = (path for path in files if path.endswith(".yaml"))
+    assert path.endswith("/.eval_results/org--model.yaml")
+    from huggingface_hub import parse_eval_result_entries
+
+    (entry,) = parse_eval_result_entries(yaml.safe_load(files[path].content))
+    assert (entry.dataset_id, entry.task_id) == ("org/pairs", "relevance")
+    assert entry.dataset_revision == record["dataset"]["revision"]
+    report = json.loads((tmp_path / "run" / "report.json").read_text("utf-8"))
+    (card,) = report["trust"]
+    assert entry.value == round(card["checks"]["right"]["details"]["accuracy"], 4)
 
 
 def small_model(folder):

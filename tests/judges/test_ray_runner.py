@@ -245,6 +245,11 @@ def test_the_actors_engine_is_that_of_the_judge() -> None:
     assert cluster == RayCluster(actor_engine="api", ray_gpus=0.5)
     assert left == {"engine": "api", "base_url": "http://x/v1"}
     assert cluster_of({"engine": "ray"})[1] == {}
+    shared = {"engine": "ray", "actor_engine": "vllm", "ray_gpus": 0.25}
+    assert cluster_of(shared)[1] == {"engine": "vllm", "gpu_memory_utilization": 0.225}
+    given = cluster_of({**shared, "gpu_memory_utilization": 0.1})[1]
+    assert given["gpu_memory_utilization"] == 0.1
+    assert cluster_of({**shared, "ray_gpus": 1})[1] == {"engine": "vllm"}
 
 
 @pytest.mark.parametrize(
@@ -293,4 +298,8 @@ def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -
 def test_a_slurm_example_is_a_script_that_bash_can_read(script: Path) -> None:
     done = subprocess.run(["bash", "-n", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert script.read_text().startswith("#!/bin/bash\n#SBATCH ")
+    text = script.read_text()
+    assert text.startswith("#!/bin/bash\n#SBATCH ")
+    # From 22.05 on, srun does not take the job's --cpus-per-task.
+    named = text.find("export SRUN_CPUS_PER_TASK=")
+    assert "srun " not in text[text.find("set -euo") :] or -1 < named < text.find("$(srun")

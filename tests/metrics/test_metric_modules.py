@@ -12,6 +12,7 @@ import pytest
 
 import judgesense
 from judgesense.metric_modules.registry import METRICS
+from judgesense.version import __version__
 
 evaluate = pytest.importorskip("evaluate")
 
@@ -201,7 +202,9 @@ def test_a_folder_is_a_whole_space(name):
     assert {"evaluate", "metric"} <= set(head["tags"])
     for part in ("## Use", "## When it misleads", "## Citation", "$"):
         assert part in body
-    assert (folder / "requirements.txt").read_text().startswith("judgesense[")
+    required = (folder / "requirements.txt").read_text().strip()
+    assert required.startswith("judgesense[")
+    assert required.endswith(">=" + ".".join(__version__.split(".")[:2]))
     described = evaluate.load(str(folder)).info
     for returned in METRICS[name].function(**given(name)):
         stem = re.sub(r"_(ci_)?(low|high|std)$", "", returned)

@@ -78,3 +78,13 @@ def test_rows_of_a_cluster_are_no_more_evidence_than_one() -> None:
     assert once is not None
     assert thrice is not None
     assert thrice.p_values == pytest.approx(once.p_values)
+
+
+@pytest.mark.parametrize(("found", "constant"), [(0, "YES"), (9, None)])
+def test_a_constant_answer_that_passes_takes_the_yes_away(found: int, constant: str | None) -> None:
+    truth = ["NO"] * 10 + ["YES"] * 190
+    judge = ["NO"] * found + ["YES"] * (200 - found)
+    test = alternative_annotator(judge, [truth, ["YES", *truth[1:]], [*truth[:-1], "NO"]])
+    assert test is not None
+    assert test.passes
+    assert test.constant == constant

@@ -148,6 +148,16 @@ def test_rogan_gladen_says_when_it_is_undefined():
     assert few.degenerate
 
 
+@pytest.mark.parametrize("n_bad", [9, 10])
+def test_rogan_gladen_has_an_interval_from_ten_labels_of_each_class(n_bad):
+    labels = [1.0] * 50 + [0.0] * n_bad + [float("nan")] * 200
+    verdicts = [1.0] * 49 + [0.0] * (n_bad - 1) + [1.0, 0.0] + [1.0, 1.0, 0.0, 1.0] * 50
+    found = rogan_gladen(labels, verdicts)
+    assert found.rate is not None
+    assert (found.ci_low is None) == (n_bad < 10)
+    assert ("10 labels of each class" in (found.degenerate or "")) == (n_bad < 10)
+
+
 def test_needed_labels_fall_with_the_gap(scores):
     rng = np.random.default_rng(2)
     y = (rng.random(4000) < 0.6).astype(float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -10,17 +11,19 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from recipes import import_llmbar
 from study_logs import decision, write_log
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.published import paper_judges
+from judgesense.published import paper_judges, published_data
 from judgesense.reporting.study_result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
+from judgesense.studies.judge_sensitivity.flip_tables import WITH, WITHOUT, orders
 from judgesense.studies.judge_sensitivity.runs import read_judged
-from judgesense.studies.judge_sensitivity.tables import Sensitivity, orders, v1_figures
+from judgesense.studies.judge_sensitivity.tables import Sensitivity, v1_figures
 
 WORDINGS = """
 tasks:
@@ -89,6 +92,11 @@ def test_three_rules_on_six_items(measured: Result, golden: Callable[[Result, st
     assert rows["right"]["jss_raw"] == pytest.approx(1 / 3)
     assert rows["right"]["jss"] == rows["right"]["jss_with_t4"] == 1.0
     assert rows["says_yes"]["jss_raw"] == rows["says_yes"]["jss_without_t4"] == 1.0
+    # Two judges on the same 18 prompts: alike where the right answer is what YES means.
+    across = {(row["judge"], row["other"]): row for row in measured.table("across_judges").rows}
+    assert across["says_yes", "right"]["jss"] == pytest.approx(9 / 18)
+    assert across["says_yes", "right"]["jss_itself"] == pytest.approx(1 / 3)
+    assert across["right", "unreadable"]["n_pairs"] == 0
     # Flips that all judges share lie in inverted pairs.
     rows = measured.table("flip_overlap").rows
     raw = {row["n_judges_flipped"]: row for row in rows if row["decisions"] == "raw"}
@@ -100,7 +108,12 @@ def test_findings_name_judges(measured: Result) -> None:
     under = next(text for text in measured.findings if "below 0.8" in text)
     assert "says_yes (0.333" in under
     assert "unreadable" not in under
-    for part in ("unreadable (100%)", "is the same: says_yes", "right (−0.333)"):
+    for part in (
+        "in 0 of 1 cases, two judges",
+        "unreadable (100%)",
+        "is the same: says_yes",
+        "right (−0.333)",
+    ):
         assert any(part in text for text in measured.findings)
 
 
@@ -152,6 +165,44 @@ def test_the_published_pairs_are_compared_with_the_papers_figures(
     second, _, first = tables.table("table_1").note.partition("`published v1 (withdrawn)` rows")
     assert "other wordings" in second
     assert "same pairs" in first
+
+
+def test_flips_by_pair_of_wordings_are_those_of_the_shared_file(
+    on_published_pairs: Result, published: Path
+) -> None:
+    rows = on_published_pairs.table("template_pairs").rows
+    here, paper = (
+        {row["wordings"]: row for row in rows if (row["measured"] == "here") == ours}
+        for ours in (True, False)
+    )
+    assert {name: row["flips"] for name, row in here.items()} == {
+        "T1-T2": 0,
+        "T1-T5": 0,
+        "T2-T3": 0,
+        "T3-T4": 1,
+        "T4-T5": 1,
+        WITH: 1,
+        WITHOUT: 0,
+    }
+    nine = {published_data()["judges"][judge] for judge in paper_judges()}
+    names = ("T4-T5", "T1-T2", "T3-T4", "T1-T5", "T2-T3")  # the pairs take turns
+    flips: dict[str, list[int]] = {name: [] for name in names}
+    with (published / "factuality_pair_flip_overlap.csv").open() as file:
+        for row in csv.DictReader(file):
+            name = names[int(row["pair_id"].removeprefix("fact_")) % 5]
+            flips[name].append(len(nine & set(row["flipping_models"].split(","))))
+    jss: dict[str, list[float]] = {name: [] for name in names}
+    with (published / "factuality_per_template_pair_JSS.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["model"] in nine:
+                jss[row["template_pair"]].append(float(row["JSS"]))
+    for name in names:
+        known = (len(flips[name]), sum(flips[name]), pytest.approx(np.mean(jss[name]), abs=5e-5))
+        assert tuple(published_data()["template_pairs"][name]) == known
+        assert paper[name]["flips"] == np.mean(flips[name])
+    # Section 5.3: about 97% of T3-T4, and about 8.7 flips on the pairs of T4, raw.
+    assert 1 - paper["T3-T4"]["jss_raw"] == pytest.approx(0.97, abs=0.005)
+    assert paper[WITH]["flips"] == pytest.approx(8.727, abs=5e-4)
 
 
 JUDGES = ("steady", "moved", "contrary")
@@ -324,3 +375,4 @@ def test_llmbars_log_gives_a_page(shared: Path, tmp_path: Path) -> None:
     orders = {row["judge"]: row for row in result.table("orders").rows}
     assert orders["Falcon"]["flips_swapped"] > 0.5 > orders["GPT-4"]["flips_swapped"]
     assert any("strategies" in text for text in result.limits)
+    assert any(text.startswith("in 14 of 15 cases, two judges") for text in result.findings)

@@ -92,6 +92,10 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     assert best["delta"] == pytest.approx(1 - single)
     assert best["gain"] == pytest.approx(1 - single)
     assert (best["paper_best"], best["paper_delta"]) == (0.54, pytest.approx(0.35))
+    found = {(row["judge"], row["figure"]): row for row in result.table("correlations").rows}
+    assert {judge for judge, _ in found} == {"all", "steady", "reader", "moody"}
+    assert found["moody", "sensitivity"]["n"] == 3
+    assert found["moody", "sensitivity"]["paper_pearson"] is None
     stated = {(row["who"], row["figure"]): row for row in result.table("published").rows}
     ours = stated["claude-sonnet-4.5", "accuracy"]
     means = [row["accuracy"] for row in result.table("judges").rows]
@@ -228,6 +232,7 @@ def naturalness(
     folder: Path, judges: list[CallableJudge], items: int = 6, **options: Any
 ) -> Result:
     """A study of dialogue-naturalness with three paraphrases."""
+    folder.mkdir(exist_ok=True)
     data = folder / "dialogues.jsonl"
     rows = [
         {"context": "Hello.", "response": f"text {at}, a reply", "naturalness": 1 + at % 3}
@@ -257,6 +262,32 @@ def test_a_failed_request_under_the_base_wording_leaves_its_item_out_of_the_cont
     golden(without_cost(result), "paraphrase-options")
     assert [row["n_items"] for row in result.table("configurations").rows] == [6, 6]
     assert result.table("control").rows[-1]["n_items"] == 5 + 6
+
+
+def test_the_same_prompt_is_really_asked_also_in_text(tmp_path: Path) -> None:
+    asked: Counter[str] = Counter()
+
+    def say(message: str) -> str:
+        """Right whenever a text is shown for the first time, else a 1; wordings do not matter."""
+        asked[message] += 1
+        level = 1 + int(message.partition("text ")[2].partition(",")[0]) % 3
+        return str(level if asked[message] < 3 else 1)
+
+    options = {"scoring": "generate", "same_prompt": True}
+    result = naturalness(tmp_path, [judge("tired", say)], **options)
+    kind, every = result.table("control").rows
+    assert kind["kind"] == "semi-objective"
+    # Asked once in the grid and three times as the control: right, then on two of six texts.
+    assert (every["n_items"], every["gap_reworded"]) == (6, 0.0)
+    assert every["gap_same"] == pytest.approx(4 / 6)
+    before = Counter(asked)
+    again = naturalness(tmp_path, [judge("tired", say)], **options)
+    assert asked == before
+    assert again.table("control").rows == result.table("control").rows
+    (tier,) = result.table("tiers").rows
+    assert (tier["tier"], tier["tier_here"], tier["wording"]) == (2, 1, pytest.approx(-4 / 6))
+    bare = naturalness(tmp_path / "bare", [judge("tired", rating)], scoring="generate")
+    assert any("--same-prompt" in text for text in bare.limits)
 
 
 def test_a_judge_that_decides_nothing_is_named_as_what_ends_the_panel(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from statsmodels.stats.multitest import multipletests
 from study_logs import decision, write_log
 
 from judgesense.errors import JudgeSenseError
+from judgesense.published import V2_CELLS
 from judgesense.statistics.pooling import pooled
 from judgesense.studies.judge_sensitivity.pooled import pool_cells
 
@@ -83,6 +84,25 @@ def test_what_a_table_does_not_say_is_said(tmp_path: Path) -> None:
         assert said in texts
     named = pool_cells([file], {"vendors": {"two": "b"}, "least_items": 0}).table("pooled").rows[0]
     assert (named["vendors"], named["vendor_floor_p"]) == (2, pytest.approx(stats.t.cdf(-4.2, 1)))
+
+
+def test_a_task_without_an_accurate_judge_does_not_discriminate(tmp_path: Path) -> None:
+    cell = {"task": "factuality", "delta_jss": -0.1, "n_items": 100}
+    rows = [cell | {"judge": "one", "accuracy": 0.74}, cell | {"judge": "two", "accuracy": 0.6}]
+    rows.append(cell | {"judge": "few", "accuracy": 1.0, "n_items": 9})  # too few to count
+    file = table(tmp_path / "cells.csv", *rows)
+    (row,) = pool_cells([file], {}).table("pooled").rows
+    assert (row["judges"], row["best_accuracy"], row["discriminates"]) == (2, 0.74, False)
+    rules = {"least_accuracy": {"factuality": 0.7}}
+    assert pool_cells([file], rules).table("pooled").rows[0]["discriminates"] is True
+    with V2_CELLS.open() as known:
+        best = max(
+            float(row["accuracy"])
+            for row in csv.DictReader(known)
+            if row["task"] == "coherence" and row["accuracy"]
+        )
+    first = pool_cells(["v2"], {}).table("pooled").rows[0]
+    assert (first["best_accuracy"], first["discriminates"]) == (best, True)
 
 
 def test_judges_of_runs_are_compared_on_the_pairs_that_all_decided(tmp_path: Path) -> None:

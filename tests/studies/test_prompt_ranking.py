@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,6 +195,31 @@ def test_a_score_table_of_ones_own_needs_no_model(
     assert {row["task"] for row in result.table("stability").rows} == {"mine.csv"}
     assert result.settings["items"] == ["mine.csv: 60"]
     assert all(picture.caption.startswith("mine.csv: ") for picture in result.pictures)
+
+
+def test_the_choice_is_compared_over_several_z(tmp_path: Path, command_line: Any) -> None:
+    rng = np.random.default_rng(1)
+    rows = [(f"p{p}", i, round(rng.normal(0.5, p / 9), 6)) for p in range(5) for i in range(60)]
+    scores, out = write_scores(tmp_path / "mine.csv", rows), tmp_path / "out"
+    command = ["study", "prompt-ranking", "--scores", str(scores), "--sizes", "20", "--out", out]
+    done = command_line(*command, "--z", "1,0,3")
+    assert done.returncode == 0, done.stderr
+    tables = json.loads((out / "study.json").read_text("utf-8"))["tables"]
+    found = {row["z"]: row for row in tables["selection"]["rows"]}
+    assert list(found) == [0, 1, 3]
+    assert (found[0]["gain"], found[0]["loso_lcb_mean"]) == (0, found[1]["loso_mean_mean"])
+    assert found[1]["gain"] != found[3]["gain"]
+    # What is chosen on four seeds by hand.
+    table = np.array([float(row[2]) for row in rows]).reshape(5, 60)
+    seeds = seed_scores(table, 20, [(0, number) for number in range(5)])
+    held = []
+    for left_out in range(5):
+        rest = np.delete(seeds, left_out, axis=0)
+        bound = rest.mean(axis=0) - 3 * rest.std(axis=0, ddof=1) / 2
+        held.append(seeds[left_out, bound.argmax()])
+    assert found[3]["loso_lcb_mean"] == pytest.approx(np.mean(held))
+    refused = command_line(*command, "--z", "one")
+    assert "0.5,1,2" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
+from judgesense.log.folder import Run
 from judgesense.studies.common.study import published
 from judgesense.studies.paraphrase_robustness.grid import Grid, Scores, make_plan
 from judgesense.studies.paraphrase_robustness.measures import (
     Record,
-    anova_record,
     configuration,
     contrasts,
     control,
     drawn_gaps,
     stability,
+    weights_of,
 )
 from judgesense.studies.paraphrase_robustness.strategies import (
     BEST,
@@ -128,23 +130,6 @@ def test_the_best_of_equal_judges_and_strategies_is_scored_on_texts_that_did_not
     assert crossfit_accuracy([*outcomes(three_who_err_in_turn()).values()]) is None
 
 
-def test_anova_equals_statsmodels_on_random_cases() -> None:
-    from statsmodels.stats.oneway import anova_oneway
-
-    rng = np.random.default_rng(4)
-    for _ in range(50):
-        sizes = rng.integers(2, 30, int(rng.integers(2, 6)))
-        groups = [rng.normal(rng.normal(), rng.uniform(0.5, 2), n).tolist() for n in sizes]
-        ours, theirs = anova_record(groups), anova_oneway(groups, use_var="equal")
-        assert ours["f"] == pytest.approx(theirs.statistic, rel=1e-9)
-        assert ours["p"] == pytest.approx(theirs.pvalue, abs=1e-9)
-        between = (theirs.df_num * theirs.statistic) / theirs.df_denom
-        assert ours["eta_squared"] == pytest.approx(between / (1 + between))
-    assert anova_record([[1.0, 1.0], [1.0, 1.0]])["eta_squared"] is None
-    assert anova_record([[1.0, 1.0], [2.0, 2.0]])["eta_squared"] == 1.0
-    assert anova_record([[1.0]])["n"] is None
-
-
 def test_the_papers_stability_test_follows_from_its_rates() -> None:
     """50% of 24, 42.5% of 40 and 35.4% of 48 configurations: chi2(2) = 1.46, p = 0.482."""
     test = chi2_contingency([[12, 12], [17, 23], [17, 31]], correction=False)
@@ -207,3 +192,27 @@ def test_the_control_draws_both_gaps_on_items_that_the_base_wording_decided() ->
     assert [row["gaps"] and row["gaps"][2] for row in found] == [3, 2, None]
     *_, row = control(found)
     assert tuple(row[name] for name in CONTROL) == (2, 5, 0.0, 0.0)
+
+
+def test_the_control_takes_answers_to_the_same_prompt_before_probabilities() -> None:
+    asked = replace(
+        cell("a", [[2, 1], [2, 2], [2, 1], [1, 1]], [2, 2, 2, 2]),
+        again=np.array([[2, 2], [2, 1], [2, NAN], [1, 2]]),
+        shares=np.full((4, 3, 3), 1 / 3),
+    )
+    (row,) = measure(grid(asked))
+    # On the three items decided each time: right 2/3 and 1/3 reworded, 2/3 both times asked again.
+    assert row["gaps"] == (pytest.approx(1 / 3), 0.0, 3)
+
+
+def test_weights_are_open_where_they_are_run_or_only_open_ones_are_served() -> None:
+    known = {
+        "one@1": {"engine": "transformers"},
+        "two@1": {"engine": "api", "endpoint": "https://api.openai.com/v1"},
+        "three@1": {"engine": "api", "endpoint": "https://api.groq.com/openai/v1"},
+        "four@1": {"engine": "api", "endpoint": "http://localhost:8000/v1"},
+        "five@1": {"engine": "callable"},
+    }
+    record = {"judges": [{"name": name, "describe": about} for name, about in known.items()]}
+    found = weights_of(Run(Path(), record))
+    assert found == {"one": "open", "two": "proprietary", "three": "open"}

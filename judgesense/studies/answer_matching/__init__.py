@@ -25,6 +25,7 @@ from judgesense.studies.answer_matching.answers import (
 )
 from judgesense.studies.answer_matching.spec import SPEC, Matched
 from judgesense.studies.common.question_sets import check_models, draw
+from judgesense.studies.common.study import PROTOCOL
 
 BENCHMARKS = ("arc-challenge", "openbookqa", "math", "simpleqa")
 """The default benchmarks: the sets that need no account."""
@@ -77,6 +78,7 @@ def answer_matching(
             grade(answers, grader, grader_tokens, out, note, seed)
         matched.append(answers)
     settings = {
+        **PROTOCOL,
         "responders": sorted({model for answers in matched for model in answers.models}),
         "grader": matched[0].grader or "none",
         "benchmarks": [f"{name}: {sample.words}" for name, sample in drawn.items()],

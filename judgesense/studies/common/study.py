@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from judgesense.studies.common.figures import Kind
 
 __all__ = [
+    "PROTOCOL",
+    "REANALYSIS",
     "Figure",
     "Record",
     "Study",
@@ -56,6 +58,10 @@ __all__ = [
 ]
 
 _STUDIES = Path(__file__).parents[1]
+
+PROTOCOL = {"what this is": "the paper's protocol with the models below, not with the paper's"}
+REANALYSIS = {"what this is": "a re-analysis of existing verdicts or scores"}
+"""The first setting of every study: what a result replicates."""
 
 Text = str | Callable[[Any], str]
 """A text, or a function of the source that writes it."""

@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
 from judgesense.pipeline.data import data_reference
 from judgesense.reporting.study_result import Result
-from judgesense.studies.common.study import judged, need_judges
+from judgesense.studies.common.study import PROTOCOL, REANALYSIS, judged, need_judges
 from judgesense.studies.judge_sensitivity.runs import read_judged
 from judgesense.studies.judge_sensitivity.spec import SPEC
 from judgesense.studies.judge_sensitivity.tables import Sensitivity
@@ -69,6 +69,7 @@ def judge_sensitivity(
     hardware = record.get("hardware") or {}
     names = [entry["name"] for entry in record.get("judges", []) if isinstance(entry, dict)]
     known = {
+        **(REANALYSIS if log else PROTOCOL),
         "judges": names or study.main.judges,
         "log": study.log and str(study.log),
         "data": (record.get("dataset") or {}).get("name") or record.get("run_id"),

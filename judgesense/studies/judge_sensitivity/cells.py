@@ -22,11 +22,15 @@ PUBLISHED = "v2"
 
 UNKNOWN = "unknown"
 
+LEAST_ACCURACY = {"factuality": 0.75, "coherence": 0.40, "relevance": 0.70, "preference": 0.65}
+
 
 class PoolRules(Shape, extra="forbid"):
     """What decides which cells are pooled and which means count; each can be set.
 
-    The defaults are v2's. ``vendors`` maps judges to vendors where a table or a log does not say.
+    The defaults are v2's. A task on which even the most accurate judge stays under
+    ``least_accuracy`` does not discriminate between judges: it is pooled, and named. ``vendors``
+    maps judges to vendors where a table or a log does not say.
     """
 
     floor: float = Field(NO_DIFFERENCE, ge=0, lt=1)
@@ -35,6 +39,7 @@ class PoolRules(Shape, extra="forbid"):
     least_repeat: float = Field(0.9, ge=0, le=1)
     fdr: float = Field(0.1, gt=0, lt=1)
     alpha: float = Field(0.05, gt=0, lt=1)
+    least_accuracy: dict[str, Annotated[float, Field(ge=0, le=1)]] = LEAST_ACCURACY
     vendors: dict[str, Text] = Field(default_factory=dict)
 
     def excluded(self, cell: Cell) -> str | None:
@@ -71,6 +76,7 @@ class Cell(Shape):
     n_items: int | None = None
     item_loss_fraction: Share = None
     refusal_discordance: Share = None
+    accuracy: Share = None
     place: str = ""
 
     @property
@@ -146,6 +152,7 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
             scoring=case.scoring,
             n_items=mapped.n_clusters,
             place=str(folder),
+            accuracy=mapped.accuracy,
             refusal_discordance=float(np.mean(apart)) if len(apart) else None,
             **figures,
         )

@@ -26,7 +26,7 @@ from judgesense.statistics.pooling import (
     pooled,
 )
 from judgesense.studies.common.figures import Points
-from judgesense.studies.common.study import Figure, Record, Study, Tables, table
+from judgesense.studies.common.study import REANALYSIS, Figure, Record, Study, Tables, table
 from judgesense.studies.judge_sensitivity.cells import (
     PUBLISHED,
     UNKNOWN,
@@ -111,6 +111,18 @@ class Pool:
         figures = p, false_discovery_control(p), (NORMAL_95 + POWER_80) * errors
         return dict(zip(family, zip(*(f.tolist() for f in figures), strict=True), strict=True))
 
+    def best_accuracy(self, group: Group) -> float | None:
+        """The accuracy of the most accurate judge, of those with enough items to be pooled."""
+        least = self.rules.least_items
+        enough = [each for each in self.groups[group] if (each.n_items or least) >= least]
+        known = [each.accuracy for each in enough if each.accuracy is not None]
+        return max(known, default=None)
+
+    def discriminates(self, group: Group) -> bool | None:
+        """Whether any judge is accurate enough for the task to tell judges apart."""
+        best, least = self.best_accuracy(group), self.rules.least_accuracy.get(group[0])
+        return None if best is None or least is None else best >= least
+
     def name(self, group: Group) -> str:
         """The task, with scale and scoring where the task has several."""
         several = [
@@ -144,7 +156,8 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     "Mean: unweighted over the judges left in. p: z test over judges against 0. floor: one-sided "
     "test against the floor. vendors: the same mean, with errors clustered by vendor (CR1) and t "
     "on vendors - 1 degrees of freedom. vendor means: t test in which each vendor counts once. "
-    "All p are Holm-corrected over the tasks. Detectable: smallest mean found with 80% power.",
+    "All p are Holm-corrected over the tasks. Detectable: smallest mean found with 80% power. "
+    "Discriminates: the best judge's accuracy reaches the least that the rules ask of the task.",
     se="error",
     p_holm="p",
     floor_p="p, floor",
@@ -171,6 +184,8 @@ def pooled_results(pool: Pool) -> Iterator[Record]:
             "vendor_p": p["vendors_p"],
             "vendor_floor_p": p["vendors_p_floor"],
             "means_floor_p": p["vendor_means_p_floor"],
+            "best_accuracy": pool.best_accuracy(group),
+            "discriminates": pool.discriminates(group),
             "rule": rule and rule[0],
         }
 
@@ -247,6 +262,13 @@ def findings(pool: Pool, made: Tables) -> Iterator[str]:
             f"{pool.name(group)}: rewording {shown} (mean ΔJSS {number(one['mean'])} over "
             f"{one['judges']} judges). Deciding rule: {rule}, {p_value(p)}{detectable}"
         )
+    for group in pool.means:
+        if pool.discriminates(group) is False:
+            least = pool.rules.least_accuracy[group[0]]
+            yield (
+                f"{pool.name(group)} does not discriminate: its best judge is right on "
+                f"{number(pool.best_accuracy(group))}, under {least:g}"
+            )
     if pool.cell_tests:
         q = pool.rules.fdr
         rejected = sum(p_bh <= q for _, p_bh, _ in pool.cell_tests.values())
@@ -326,5 +348,9 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
         (findings,),
         (limits,),
     )
-    shown = {"sources": list(sources), **rules.model_dump(exclude={"vendors"})}
+    shown = {
+        **REANALYSIS,
+        "sources": list(sources),
+        **rules.model_dump(exclude={"vendors", "least_accuracy"}),
+    }
     return study.result(pool, shown)

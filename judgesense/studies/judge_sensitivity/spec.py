@@ -8,7 +8,7 @@ from typing import Any
 from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.studies.common.figures import Heatmap, Points
 from judgesense.studies.common.study import Figure, Study, Tables
-from judgesense.studies.judge_sensitivity import tables
+from judgesense.studies.judge_sensitivity import flip_tables, tables
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
 from judgesense.text import interval, join, number, percent
@@ -37,6 +37,15 @@ def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
         yield (
             f"in {more} of {len(known)} cases, swapping the options flips more verdicts than "
             "rewording does"
+        )
+
+    if "across_judges" in made:
+        shares = [(row["jss"], row["jss_itself"]) for row in made["across_judges"].rows]
+        both = [(jss, own) for jss, own in shares if jss is not None and own is not None]
+        less = sum(jss < own for jss, own in both)
+        yield (
+            f"in {less} of {len(both)} cases, two judges agree on the same prompts less often than "
+            "the less steady of the two agrees with itself under rewording"
         )
 
 
@@ -191,11 +200,13 @@ SPEC = Study(
     (
         tables.main_results,
         tables.pairwise_results,
-        tables.polarity_results,
-        tables.flip_results,
+        flip_tables.polarity_results,
+        flip_tables.template_pair_results,
+        flip_tables.flip_results,
         tables.exclusion_results,
         tables.failure_results,
-        tables.orders,
+        flip_tables.orders,
+        flip_tables.across_judges,
         tables.cost_results,
     ),
     FIGURES,

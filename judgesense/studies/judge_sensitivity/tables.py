@@ -6,7 +6,6 @@ first, which its authors withdrew. What no source states is undefined.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,10 @@ import numpy as np
 from judgesense import published
 from judgesense.measure.cost import costs
 from judgesense.published import PublishedFigure
-from judgesense.statistics.flips import flip_overlap, flip_sources
 from judgesense.studies.common.study import Record, table
 from judgesense.studies.common.study import published as published_figures
 from judgesense.studies.judge_sensitivity.runs import TASKS, JudgedCase, JudgedRun, task_place
-from judgesense.tasks import ERROR, ORDERS, REFUSED, UNCLEAR, UNDECIDED
+from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
 PAPER = "judge-sensitivity"
 
@@ -75,11 +73,13 @@ def published_note(study: Sensitivity, v2: bool = True) -> str:
     )
 
 
-def _here(case: JudgedCase) -> dict[str, str]:
+def judged_here(case: JudgedCase) -> dict[str, str]:
+    """The first fields of a row on a judge of the run."""
     return {"judge": case.judge, "measured": HERE, "scoring": case.scoring, "task": case.task}
 
 
-def _there(figure: PublishedFigure) -> dict[str, str]:
+def stated_there(figure: PublishedFigure) -> dict[str, str]:
+    """The first fields of a row on a published figure."""
     measured = FIRST if figure.version == published.V1 else SECOND
     return {
         "judge": figure.judge,
@@ -109,14 +109,14 @@ def main_results(study: Sensitivity) -> Iterator[Record]:
     shared = ("jss", "flip_rate", "kappa", "ci_low", "ci_high", "n_pairs", "n_items")
     for case in study.main.cases:
         figures = {key: getattr(case.raw, key) for key in shared}
-        yield {**_here(case), **figures, "undecided": case.raw.undecided_share}
+        yield {**judged_here(case), **figures, "undecided": case.raw.undecided_share}
     for of_task in (v2_figures, v1_figures) if study.with_published else ():
         by_task = {task: {f.judge: f for f in of_task(task)} for task in study.main.tasks}
         for leader in of_task("coherence"):
             for figure in (own[leader.judge] for own in by_task.values() if leader.judge in own):
                 undecided = None if figure.n_rows is None else 1 - figure.n_pairs / figure.n_rows
                 figures = {key: getattr(figure, key) for key in shared}
-                yield {**_there(figure), **figures, "undecided": undecided}
+                yield {**stated_there(figure), **figures, "undecided": undecided}
 
 
 @table(
@@ -135,7 +135,7 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
     cases = [case for case in study.main.cases if case.comparative]
     for case in cases:
         yield {
-            **_here(case),
+            **judged_here(case),
             "jss": case.mapped.jss,
             "kappa": case.mapped.kappa,
             "first_position": case.mapped.first_position_rate,
@@ -147,7 +147,7 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
     for figure in (f for task in tasks for f in (*v2_figures(task), *v1_figures(task))):
         always = figure.version == published.V1 and figure.jss == 1.0 and figure.kappa is None
         yield {
-            **_there(figure),
+            **stated_there(figure),
             "jss": figure.jss,
             "kappa": figure.kappa,
             "first_position": 1.0 if always else figure.first_position,
@@ -155,135 +155,6 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
             "one_label": always,
             "n_pairs": figure.n_pairs,
         }
-
-
-@table(
-    "table_3",
-    "Table 3: effect of polarity correction",
-    lambda study: (
-        "JSS is mapped through the label maps of the wordings; raw JSS is not. T4 is the inverted "
-        "wording (template 4 of factuality); the last columns split the pairs by whether one of "
-        "their wordings is T4." + published_note(study)
-    ),
-    jss_raw="raw JSS",
-    jss_without_t4="JSS without T4",
-    jss_raw_with_t4="raw JSS with T4",
-    jss_with_t4="JSS with T4",
-    n_pairs_without_t4="pairs without T4",
-    n_pairs_with_t4="pairs with T4",
-)
-def polarity_results(study: Sensitivity) -> Iterator[Record]:
-    """JSS raw and through the label maps, with and without inverted wordings."""
-    columns = (
-        "jss_raw",
-        "jss",
-        "gain",
-        "jss_without_t4",
-        "jss_raw_with_t4",
-        "jss_with_t4",
-        "n_pairs_without_t4",
-        "n_pairs_with_t4",
-    )
-    cases = [case for case in study.main.cases if case.answers.inverted]
-    for case in cases:
-        answers, mixed = case.answers, case.answers.with_inverted
-        raw, mapped = answers.agreement("raw").jss, answers.agreement("mapped").jss
-        without = answers.agreement("mapped", ~mixed)
-        with_raw, with_mapped = (answers.agreement(labels, mixed) for labels in ("raw", "mapped"))
-        values = (
-            raw,
-            mapped,
-            difference(mapped, raw),
-            without.jss,
-            with_raw.jss,
-            with_mapped.jss,
-            without.n_pairs,
-            with_raw.n_pairs,
-        )
-        yield {**_here(case), **dict(zip(columns, values, strict=True))}
-    if not cases or not study.with_published:
-        return
-    for figure in v2_figures("factuality"):
-        yield {**_there(figure), **dict.fromkeys(columns), "jss": figure.jss}
-    mapped_jss = {figure.judge: figure.jss for figure in v1_figures("factuality", "mapped")}
-    for figure in v1_figures("factuality"):
-        jss, (without_jss, n_without, with_jss, n_with) = (
-            mapped_jss[figure.judge],
-            published.published_data()["template_4"][figure.judge],
-        )
-        values = (
-            figure.jss,
-            jss,
-            jss - figure.jss,
-            without_jss,
-            None,
-            with_jss,
-            n_without,
-            n_with,
-        )
-        yield {**_there(figure), **dict(zip(columns, values, strict=True))}
-
-
-@table(
-    "flip_overlap",
-    "How many judges flip on the same pair?",
-    lambda study: (
-        "If every judge flips on a pair, suspect its wordings. Pairs that no judge decided on both "
-        "sides are left out."
-        + (
-            " The published count covers thirteen judges and 119 pairs "
-            "(published/factuality_pair_flip_overlap.csv); it does not say which are inverted."
-            if study.with_published
-            else ""
-        )
-        + published_note(study, v2=False)
-    ),
-    n_judges_flipped="judges that flip",
-    n_pairs_inverted="of these, inverted wording",
-)
-def flip_results(study: Sensitivity) -> Iterator[Record]:
-    """How many judges flip on the same pairs (section 5.3)."""
-    factuality = False
-    for task, scoring, cases in study.main.groups():
-        first = cases[0].answers
-        for labels in ("raw", "mapped") if first.inverted else ("mapped",):
-            words = {case.judge: case.answers.words(labels) for case in cases}
-            if not all(len(one) for one, _ in words.values()):
-                continue
-            flips, judged = flip_overlap(
-                {judge: (one.tolist(), two.tolist()) for judge, (one, two) in words.items()}
-            )
-            counts, inverted = Counter[int](), Counter[int]()
-            for count, total, mixed in zip(
-                flips.tolist(), judged.tolist(), first.with_inverted, strict=True
-            ):
-                if total:
-                    counts[count] += 1
-                    inverted[count] += bool(mixed)
-            factuality |= task == "factuality" and bool(counts)
-            for count, n in sorted(counts.items()):
-                yield {
-                    "task": task,
-                    "measured": HERE,
-                    "scoring": scoring,
-                    "decisions": labels,
-                    "n_judges": len(cases),
-                    "n_judges_flipped": count,
-                    "n_pairs": n,
-                    "n_pairs_inverted": inverted[count] if first.inverted else None,
-                }
-    if factuality and study.with_published:
-        for count, n in sorted(Counter(published.published_data()["pair_flips"].values()).items()):
-            yield {
-                "task": "factuality",
-                "measured": FIRST,
-                "scoring": "generate",
-                "decisions": "raw",
-                "n_judges": 13,
-                "n_judges_flipped": count,
-                "n_pairs": n,
-                "n_pairs_inverted": None,
-            }
 
 
 @table(
@@ -311,7 +182,7 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
             factuality |= case.task == "factuality"
             every, some = all_pairs.agreement("raw"), case.answers.agreement("raw")
             yield {
-                **_here(case),
+                **judged_here(case),
                 "jss": every.jss,
                 "jss_validated": some.jss,
                 "gain": difference(some.jss, every.jss),
@@ -402,58 +273,3 @@ def failure_results(study: Sensitivity) -> Iterator[Record]:
             if kind == "unclear":
                 where = {"judge": judge, "measured": FIRST, "task": "all four"}
                 yield {**where, **nothing, "unclear": stated_share.value}
-
-
-def _interval(sources: Any, name: str) -> dict[str, float | None]:
-    """The interval of a difference of shares, cut to [-1, 1]."""
-    ends = {f"{name}_{end}": getattr(sources, f"{name}_{end}") for end in ("ci_low", "ci_high")}
-    return {key: None if end is None else max(-1.0, min(1.0, end)) for key, end in ends.items()}
-
-
-@table(
-    "orders",
-    "Position against wording",
-    "Verdicts follow the item. Flips: how often the verdicts on one item differ if only the "
-    "wording changes, only the option order, or both, over all pairs of wordings, with equal "
-    "weight per item. `flips, reworded` is not 1 - JSS, because JSS covers the pairs of the run. "
-    "`flips, both` is the sum of four parts: `wording`, which rewording adds to a swap; "
-    "`position`, which a swap adds to rewording; `together`, which either change causes alone; "
-    "`asked again`, the flips of the same prompt (undefined without repeats). A part can be "
-    "slightly negative. 95% intervals over clusters (the item, or what items share).",
-    flips_reworded="flips, reworded",
-    flips_swapped="flips, swapped",
-    flips_both="flips, both",
-)
-def orders(study: Sensitivity) -> Iterator[Record]:
-    """Do flips come from the wording or from the place of an option (section 7)?
-
-    Only comparative tasks asked in both orders.
-    """
-    for case in study.main.cases:
-        if case.comparative and set(case.rows.order.tolist()) == set(ORDERS):
-            rows = case.answers.as_rows(repeats=True)
-            sources = flip_sources(
-                rows.label,
-                rows.item,
-                rows.template,
-                rows.order,
-                cluster_ids=rows.cluster,
-                options=case.answers.task.labels[:2],
-            )
-            yield {
-                "judge": case.judge,
-                "scoring": case.scoring,
-                "task": case.task,
-                "jss": case.mapped.jss,
-                "flips_reworded": difference(sources.flip_rate, sources.position),
-                "flips_swapped": difference(sources.flip_rate, sources.wording),
-                "flips_both": sources.flip_rate,
-                "wording": sources.wording,
-                **_interval(sources, "wording"),
-                "position": sources.position,
-                **_interval(sources, "position"),
-                "together": sources.interaction,
-                "asked_again": sources.rerun,
-                "first_position": case.mapped.first_position_rate,
-                "n_items": sources.n_items,
-            }

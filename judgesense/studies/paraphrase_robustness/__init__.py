@@ -20,8 +20,8 @@ from judgesense.reporting.study_result import Record, Result
 from judgesense.statistics.inputs import check_number
 from judgesense.studies.common.figures import Heatmap, Lines
 from judgesense.studies.common.question_sets import check_models
-from judgesense.studies.common.study import Figure, Study, Tables, need_judges
-from judgesense.studies.paraphrase_robustness import tables
+from judgesense.studies.common.study import PROTOCOL, Figure, Study, Tables, need_judges
+from judgesense.studies.paraphrase_robustness import effects, strategy_tables, tables
 from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import judge_grid, make_plan
 from judgesense.studies.paraphrase_robustness.measures import configuration
@@ -56,8 +56,11 @@ def limits(s: StudyMeasurements, made: Tables) -> Iterator[str]:
         "texts are drawn equally from bands of the human score, so low scores are more frequent "
         "here than in the source sets"
     )
-    if plan.scoring == "generate":
-        yield "the same-prompt control for rewording is missing: it needs --scoring options"
+    if "control" not in made:
+        yield (
+            "the same-prompt control for rewording is missing: with --scoring generate it needs "
+            "--same-prompt"
+        )
     for name in plan.attributes:
         cells = s.grid.of(name)
         if left_out := {cell.judge: cell.left_out for cell in cells if cell.left_out}:
@@ -89,14 +92,16 @@ STUDY = Study(
         tables.tasks,
         tables.attributes,
         tables.judges,
-        tables.anova,
-        tables.contrasts,
-        tables.correlations,
+        effects.anova,
+        effects.contrasts,
+        effects.correlations,
+        effects.weights,
         tables.tolerance,
-        tables.control,
-        tables.strategies,
-        tables.best_strategies,
-        tables.mitigations,
+        effects.control,
+        strategy_tables.strategies,
+        strategy_tables.best_strategies,
+        strategy_tables.tiers,
+        strategy_tables.mitigations,
         tables.configurations,
         tables.stated,
         lambda s: cost_table(costs(s.run.log, s.grid.report.runs)),
@@ -159,6 +164,7 @@ def paraphrase_robustness(
     fuser: Any = None,
     tolerance: float = 0.5,
     paper_wordings: bool = False,
+    same_prompt: bool = False,
     mirror: str | Path | None = None,
     revisions: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -178,6 +184,8 @@ def paraphrase_robustness(
         fuser: the judge that fuses the ratings and reasons of three judges; None for no fuser.
         tolerance: τ, the distance from the human mean that still counts as right.
         paper_wordings: use the seven wordings that the paper prints, all as paraphrases.
+        same_prompt: also ask the base wording as often as there are paraphrases, as the control;
+            by default, the control is computed from option probabilities.
         mirror: a folder with ``<org>/<name>`` copies of the Hub's sets.
         revisions: Hub commits by set.
 
@@ -205,6 +213,7 @@ def paraphrase_robustness(
         seed=seed,
         scoring=scoring,
         revisions=dict(revisions or {}),
+        same_prompt=same_prompt,
     )
     out, reader = Path(out), Reader(Path(mirror) if mirror else None, revisions or {})
     grid = judge_grid(judges, plan, reader, out, note)
@@ -222,6 +231,7 @@ def paraphrase_robustness(
             "generate a small model often writes nothing readable; --scoring options always decides"
         )
     settings = {
+        **PROTOCOL,
         "judges": list(dict.fromkeys(cell.judge for cell in grid.cells)),
         "attributes": f"{len(plan.attributes)} of 12: {', '.join(plan.attributes)}",
         "items": f"{plan.limit} per task, from five bands of the human score; seed {plan.seed}",

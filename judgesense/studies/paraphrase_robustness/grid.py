@@ -1,6 +1,7 @@
 """The grid of paraphrase robustness: what is judged, and each judge's scores as arrays.
 
-``DIR/grid`` is a run like any other, with every wording of every attribute.
+``DIR/grid`` is a run like any other, with every wording of every attribute; ``DIR/same-prompt``
+asks the base wording again, as often as there are paraphrases (only with ``same_prompt``).
 ``DIR/human_scores.json`` keeps the raters' means, so that a finished study can be measured again
 from its folder alone.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ from judgesense.measure.assessment import ReportContents
 from judgesense.pipeline import Settings
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.study import judged
+from judgesense.studies.paraphrase_robustness.scored_sets import SOURCES
 from judgesense.studies.paraphrase_robustness.strategies import Ballot
 from judgesense.studies.paraphrase_robustness.texts import (
     PAPER_FILE,
-    SOURCES,
     attributes_of,
     level,
     sample,
@@ -53,6 +54,7 @@ class RobustnessPlan:
 
     ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set. With the
     paper's wordings (``paper``) every wording counts as a paraphrase, the first also as the base.
+    ``same_prompt`` asks the base wording again, as the control for rewording.
     """
 
     attributes: Mapping[str, Attribute]
@@ -63,6 +65,7 @@ class RobustnessPlan:
     scoring: str = "options"
     revisions: Mapping[str, str] = field(default_factory=dict)
     paper: bool = False
+    same_prompt: bool = False
 
     def paraphrases_of(self, attribute: Attribute) -> range:
         """The places of an attribute's paraphrases among its wordings; the base is at 0."""
@@ -87,9 +90,9 @@ class RobustnessPlan:
             **({"templates": f"sha256:{sha256_of(PAPER_FILE)}"} if self.paper else {}),
         }
 
-    def settings(self) -> Settings:
+    def settings(self, repeats: int = 1) -> Settings:
         """How the grid is judged."""
-        return Settings.of(self.scoring, seed=self.seed)
+        return Settings.of(self.scoring, repeats=repeats, seed=self.seed)
 
 
 def make_plan(
@@ -126,8 +129,9 @@ class Scores:
     ``scores`` (n, k) covers the n items on which all k paraphrases were decided. ``human`` (n,)
     are the raters' means, ``gold`` (n,) the same as levels. ``base`` (n,) is the score under the
     base wording. ``shares`` (n, k + 1, levels) are the option probabilities under the base and
-    each paraphrase, None without options. Both are NaN where undecided. ``left_out`` counts items
-    with an undecided paraphrase; ``cost`` is the mean number of tokens and US dollars of an answer
+    each paraphrase, None without options. ``again`` (n, k) are the scores when the base wording is
+    asked k times, None if it was not. All are NaN where undecided. ``left_out`` counts items with
+    an undecided paraphrase; ``cost`` is the mean number of tokens and US dollars of an answer
     (NaN without a price), ``mass`` the mean probability of all levels together.
     """
 
@@ -143,6 +147,7 @@ class Scores:
     left_out: int
     cost: Floats
     mass: float | None = None
+    again: Floats | None = None
 
     def rows(self, items: Sequence[str]) -> list[int]:
         """The rows of some of its items."""
@@ -196,11 +201,11 @@ def judge_grid(
 ) -> Grid:
     """Judge what is missing of the grid, and read it."""
 
+    def sampled(wordings: int) -> tuple[Benchmark, dict[str, dict[str, float]], list[str]]:
+        return sample(plan.attributes, plan.data, reader, plan.limit, plan.seed, wordings)
+
     def load() -> Benchmark:
-        wordings = plan.paraphrases + (0 if plan.paper else 1)
-        benchmark, human, notes = sample(
-            plan.attributes, plan.data, reader, plan.limit, plan.seed, wordings
-        )
+        benchmark, human, notes = sampled(plan.paraphrases + (0 if plan.paper else 1))
         text = json.dumps({"human": human, "notes": notes}, indent=1)
         with writing(out):
             (out / HUMAN_FILE).write_text(text + "\n", "utf-8")
@@ -221,6 +226,15 @@ def judge_grid(
             answers.as_rows(),
             kept.human[task],
         )
+    if plan.same_prompt:
+        same = plan.identity() | {"wordings": 1}
+        where = out / "same-prompt"
+        asked = plan.settings(plan.paraphrases)
+        judged(judges, lambda: sampled(1)[0], same, asked, where, note)
+        for answers in view(read_run(where).log).judged:
+            at = answers.judge, answers.task.name
+            rows = answers.as_rows(repeats=True)
+            cells[at] = replace(cells[at], again=_asked_again(cells[at], rows, plan.paraphrases))
     ordered = [cells[judge, task] for judge in seen.log.judges for task in plan.attributes]
     return Grid(plan, ordered, kept.notes, report)
 
@@ -257,6 +271,17 @@ def _scores(
         cost=mean_cost(own),
         mass=mass,
     )
+
+
+def _asked_again(cell: Scores, rows: AnswerRows, times: int) -> Floats:
+    """The scores of a configuration's items each time that the base wording was asked."""
+    again = np.full((len(cell.items), times), np.nan)
+    place = {item: at for at, item in enumerate(cell.items)}
+    numbers = as_scores(rows, cell.attribute.templates.task.labels)
+    for item, repeat, number in zip(rows.item, rows.repeat.tolist(), numbers, strict=True):
+        if item in place:
+            again[place[item], repeat] = number
+    return again
 
 
 def mean_cost(own: AnswerRows) -> Floats:

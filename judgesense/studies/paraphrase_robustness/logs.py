@@ -14,7 +14,7 @@ from judgesense.log.folder import read_run
 from judgesense.log.view import view
 from judgesense.reporting.study_result import Record, Result
 from judgesense.studies.common.figures import Points
-from judgesense.studies.common.study import Figure, Study, table
+from judgesense.studies.common.study import REANALYSIS, Figure, Study, table
 from judgesense.studies.paraphrase_robustness.strategies import BEST, CONSTANT, SINGLE, Ballot
 from judgesense.tasks import UNDECIDED, is_scale
 
@@ -52,7 +52,13 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
     if not ballots:
         raise JudgeSenseError(f"{run_dir}: no prompt was decided by {LEAST_VOTES} judges")
     judges = sorted({judge for ballot in ballots for judge in ballot.judges})
-    settings = {"log": str(run_dir), "judges": judges, "by": by, "tolerance": tolerance}
+    settings = {
+        **REANALYSIS,
+        "log": str(run_dir),
+        "judges": judges,
+        "by": by,
+        "tolerance": tolerance,
+    }
     return LOG_STUDY.result(ballots, settings)
 
 

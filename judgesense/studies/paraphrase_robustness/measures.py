@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from judgesense.log.folder import Run
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.robustness import (
     TOLERANCES,
@@ -20,6 +22,7 @@ from judgesense.statistics.robustness import (
     tolerance_accuracies,
 )
 from judgesense.studies.paraphrase_robustness.grid import Scores
+from judgesense.text import short_names
 from judgesense_dataset.embedded import VERIFIABILITIES
 
 RESAMPLES = 2000
@@ -31,7 +34,7 @@ Record = dict[str, Any]
 
 def configuration(cell: Scores, tolerance: float = 0.5, seed: int = 0) -> Record:
     """A judge on an attribute: the columns of the table, and ``cell``, ``group``, ``within`` and
-    ``gaps`` (see `drawn_gaps`).
+    ``gaps`` (see `asked_gaps` and `drawn_gaps`).
 
     ``unrounded`` is the accuracy against the raters' means; ``within`` the share of scores at most
     τ from them, by τ; ``constant_accuracy`` that of always giving the most frequent human level;
@@ -71,7 +74,7 @@ def configuration(cell: Scores, tolerance: float = 0.5, seed: int = 0) -> Record
         "cell": cell,
         "group": cell.attribute.group,
         "within": within,
-        "gaps": drawn_gaps(cell, seed),
+        "gaps": asked_gaps(cell) or drawn_gaps(cell, seed),
         "insensitive": (measured.consistency or 0.0) >= 0.9 and measured.accuracy <= constant,
     }
 
@@ -107,27 +110,27 @@ def item_accuracies(rows: Iterable[Record]) -> list[float]:
     return [float(np.mean(own)) for own in shares.values()]
 
 
-def anova_record(groups: Sequence[Sequence[float]]) -> Record:
-    """A one-way ANOVA as the fields f, df, p, eta_squared (SSB / SST) and n.
+OPEN, PROPRIETARY = "open", "proprietary"
 
-    With too few numbers every field is None; without variance within the groups f and p are.
-    """
-    from scipy.stats import f_oneway
+_SERVES = {
+    OPEN: ("api.groq.com", "api.novita.ai", "router.huggingface.co"),
+    PROPRIETARY: ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"),
+}
+"""What the endpoints of known judges serve; the maker of both kinds (Mistral) is not here."""
 
-    figures: Record = {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
-    values = np.concatenate(groups)
-    g, n = len(groups), len(values)
-    if g < 2 or n <= g:
-        return figures
-    figures["n"] = n
-    total = float(((values - values.mean()) ** 2).sum())
-    within = sum(float(((np.array(own) - np.mean(own)) ** 2).sum()) for own in groups)
-    if np.ptp(values) > 0:
-        figures["eta_squared"] = 1 - within / total
-    if any(np.ptp(own) > 0 for own in groups):
-        test = f_oneway(*groups)
-        figures |= {"f": float(test.statistic), "df": f"{g - 1}, {n - g}", "p": float(test.pvalue)}
-    return figures
+
+def weights_of(run: Run) -> dict[str, str]:
+    """Whether a run's judges have open weights, by short name; judges not known are left out."""
+    kinds = {host: kind for kind, hosts in _SERVES.items() for host in hosts}
+    kinds |= {"transformers": OPEN, "vllm": OPEN}
+    described = {one["name"]: one.get("describe") or {} for one in run.record.get("judges", [])}
+    found = {}
+    for name, short in short_names(described).items():
+        about = described[name]
+        at = urlsplit(str(about.get("endpoint"))).hostname or str(about.get("engine"))
+        if at in kinds:
+            found[short] = kinds[at]
+    return found
 
 
 def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
@@ -196,6 +199,22 @@ def control(rows: Sequence[Record]) -> Iterator[Record]:
                 "n_larger": int((a > b).sum()),
                 "p": float(wilcoxon(a, b).pvalue) if (a != b).any() else None,
             }
+
+
+def asked_gaps(cell: Scores) -> tuple[float, float, int] | None:
+    """The gap over the paraphrases and over as many answers to the base wording, and the number of
+    items, those that the base wording decided every time.
+
+    None if the base wording was not asked again, or decided no item every time.
+    """
+    if cell.again is None or not (decided := np.isfinite(cell.again).all(axis=1)).any():
+        return None
+    gold = cell.gold[decided, None]
+    reworded, same = (
+        float(np.ptp((scores[decided] == gold).mean(axis=0)))
+        for scores in (cell.scores, cell.again)
+    )
+    return reworded, same, int(decided.sum())
 
 
 def drawn_gaps(cell: Scores, seed: int) -> tuple[float, float, int] | None:

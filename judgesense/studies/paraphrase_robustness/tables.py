@@ -14,16 +14,15 @@ from judgesense.reporting.study_result import Record
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.study import paper as paper_of
 from judgesense.studies.common.study import published, table
-from judgesense.studies.paraphrase_robustness import measures
 from judgesense.studies.paraphrase_robustness.grid import Grid
 from judgesense.studies.paraphrase_robustness.measures import grouped, mean, means, stability
+from judgesense.studies.paraphrase_robustness.scored_sets import SOURCES
 from judgesense.studies.paraphrase_robustness.strategies import (
     CONSTANT,
     SINGLE,
     Outcome,
     crossfit_accuracy,
 )
-from judgesense.studies.paraphrase_robustness.texts import SOURCES
 from judgesense.text import number, p_value
 from judgesense_dataset.embedded import VERIFIABILITIES
 
@@ -164,84 +163,6 @@ def judges(s: StudyMeasurements) -> Iterator[Record]:
 
 
 @table(
-    "anova",
-    "What explains accuracy: one-way ANOVAs",
-    "Over items, each observation is an item's mean accuracy over judges, paraphrases and "
-    "attributes. By verifiability, an item counts once per kind that its task has, so "
-    "observations are not independent. Scales differ between tasks and kinds (2 to 6 levels), and "
-    "fewer levels are easier to hit, which explains part of any effect.",
-    f="F",
-    eta_squared="η²",
-    paper_f="paper's F",
-    paper_eta_squared="paper's η²",
-    n="n",
-)
-def anova(s: StudyMeasurements) -> Iterator[Record]:
-    """How much of the variance of accuracy task, verifiability and judge explain."""
-    for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
-        groups = grouped(s.rows, column).values()
-        over = {"configurations": [[row["accuracy"] for row in own] for own in groups]}
-        if factor != "judge":
-            over["items"] = [measures.item_accuracies(own) for own in groups]
-        for name, numbers in over.items():
-            key = f"anova.{factor}" + (".items.classic" if name == "items" else "")
-            yield {
-                "factor": factor,
-                "over": name,
-                **measures.anova_record(numbers),
-                "paper_f": paper(f"{key}.F"),
-                "paper_eta_squared": paper(f"{key}.eta2"),
-            }
-
-
-@table(
-    "contrasts",
-    "Kinds of attributes against each other",
-    "Over configurations. difference: first mean accuracy minus the second. p adjusted: p of "
-    "Welch's test, times the number of comparisons.",
-    cohens_d="Cohen's d",
-    paper_cohens_d="paper's d",
-)
-def contrasts(s: StudyMeasurements) -> Iterator[Record]:
-    """Kinds of attributes against each other."""
-    for row in measures.contrasts(s.rows):
-        yield row | {"paper_cohens_d": paper(f"contrast.{row['first']}.{row['second']}.d")}
-
-
-@table(
-    "correlations",
-    "Accuracy against robustness",
-    "Over configurations. By construction, gap and accuracy depend on each other: an accuracy "
-    "near 0 or 1 leaves no room for a gap.",
-    pearson="Pearson's r",
-    pearson_p="p of r",
-    spearman="Spearman's ρ",
-    spearman_p="p of ρ",
-    n="n",
-    paper_pearson="paper's r",
-    paper_spearman="paper's ρ",
-)
-def correlations(s: StudyMeasurements) -> Iterator[Record]:
-    """Accuracy against robustness."""
-    from scipy.stats import pearsonr, spearmanr
-
-    for figure in ("gap", "sensitivity"):
-        points = np.array([(r["accuracy"], r[figure]) for r in s.rows if r[figure] is not None])
-        values: list[float | None] = [None] * 4
-        # Undefined of a constant, and of two different points, which always lie on a line.
-        if len(np.unique(points, axis=0)) >= 3 and (np.ptp(points, axis=0) > 0).all():
-            r, rho = pearsonr(*points.T), spearmanr(*points.T)
-            values = [float(x) for x in (r.statistic, r.pvalue, rho.statistic, rho.pvalue)]
-        names = ("pearson", "pearson_p", "spearman", "spearman_p")
-        yield {
-            "figure": figure,
-            "n": len(points),
-            **dict(zip(names, values, strict=True)),
-            **{f"paper_{n}": paper(f"correlation.{figure}.{n}") for n in ("pearson", "spearman")},
-        }
-
-
-@table(
     "tolerance",
     "Accuracy by tolerance (the paper's appendix D)",
     "unrounded: equal to the raters' mean. rounded: equal to the mean rounded to a level. within "
@@ -259,114 +180,6 @@ def tolerance(s: StudyMeasurements) -> Iterator[Record]:
         }
         rounded = mean(row["accuracy"] for row in own)
         yield {"kind": kind, **means(own, "unrounded"), "rounded": rounded, **within}
-
-
-@table(
-    "control",
-    "Is it the wording? The same prompt as a control",
-    "Both gaps are drawn from the probabilities of the levels, as a judge that samples at "
-    "temperature 1 among the levels would answer: one score per paraphrase, and as many for the "
-    "base wording. Gaps are means of 200 draws, over the items decided under every paraphrase and "
-    "under the base wording. items: of all configurations together. larger: configurations whose "
-    "gap is larger when reworded. p: Wilcoxon's test. The paper asked three models the same "
-    "prompt ten times.",
-    gap_reworded="gap, reworded",
-    gap_same="gap, same prompt",
-    paper_difference="paper's difference",
-    paper_p="paper's p",
-)
-def control(s: StudyMeasurements) -> Iterator[Record]:
-    """The gap when the wording changes against the gap when it does not."""
-    stated = {
-        kind: (paper(f"control.{kind}.difference"), paper(f"control.{kind}.p"))
-        for kind in VERIFIABILITIES
-    }
-    reworded, same = paper("control.reworded") or 0.0, paper("control.same") or 0.0
-    stated["all"] = reworded - same, paper("control.p")
-    for row in measures.control(s.rows):
-        difference, p = stated[row["kind"]]
-        yield {**row, "paper_difference": difference, "paper_p": p}
-
-
-@table(
-    "strategies",
-    "The strategies over all attributes, with their cost",
-    lambda s: (
-        f"Means over attributes. within τ: at most {s.tolerance:g} from the human mean. Calls and "
-        "tokens are per item. The paper's gain of the fuser allows a tolerance. The paper calls "
-        "self-consistency cheapest because it uses one model, but it asks once per paraphrase."
-    ),
-    near="within τ",
-    near_gain="gain within τ",
-    paper_gain="paper's gain",
-)
-def strategies(s: StudyMeasurements) -> Iterator[Record]:
-    """The strategies over all attributes."""
-    by_strategy: dict[str, list[Outcome]] = {}
-    for one in s.outcomes:
-        by_strategy.setdefault(one.strategy, []).append(one)
-    for name, own in by_strategy.items():
-        gains = [one.mean("gain") for one in own]
-        yield {
-            "strategy": name,
-            "n_attributes": len(own),
-            "accuracy": mean(one.mean("exact") for one in own),
-            "gain": mean(gains),
-            "least_gain": min(gains),
-            "most_gain": max(gains),
-            "near": mean(one.mean("near") for one in own),
-            "near_gain": mean(one.mean("near_gain") for one in own),
-            "gap": mean(one.gap for one in own),
-            "calls": mean(one.calls for one in own),
-            "tokens": mean(float(one.cost[0]) for one in own),
-            "paper_gain": paper(f"gain.{name.split(',')[0]}"),
-        }
-
-
-@table(
-    "best_strategies",
-    "The best strategy by kind (the paper's Table 6)",
-    "Means over the attributes of a kind. best: of the strategies that ask more than once, exact "
-    "or within τ. As in the paper, it is chosen and scored on the same items, so its accuracy is "
-    "too high (the table `attributes` chooses on other items). Δ: over the exact accuracy of the "
-    "single judge, as in the paper, so that a tolerance counts as a gain. gain: over the single "
-    "judge under the same tolerance.",
-    single="single judge",
-    delta="Δ",
-    paper_delta="paper's Δ",
-    paper_best="paper's best",
-)
-def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
-    """Which strategy is best on each kind of attributes, and by how much."""
-    for kind in VERIFIABILITIES:
-        tried: dict[str, list[Outcome]] = {}
-        for one in s.outcomes:
-            if one.kind == kind:
-                tried.setdefault(one.strategy, []).append(one)
-        single = tried.pop(SINGLE, [])
-        scores = {
-            (name, field): float(np.mean([one.mean(field) for one in own]))
-            for name, own in tried.items()
-            for field in ("exact", "near")
-            if len(own) == len(single) and min(one.calls for one in own) > 1
-        }
-        if scores:
-            name, field = best = max(scores, key=lambda key: scores[key])
-            gain = {"exact": "gain", "near": "near_gain"}[field]
-            base = float(np.mean([one.mean("exact") for one in single]))
-            stated = published(NAME)[f"kind.{kind}.best"]
-            yield {
-                "kind": kind,
-                "n_attributes": len(single),
-                "single": base,
-                "strategy": name if field == "exact" else f"{name}, within τ",
-                "accuracy": scores[best],
-                "delta": scores[best] - base,
-                "gain": mean(one.mean(gain) for one in tried[name]),
-                "paper_best": stated.value,
-                "paper_delta": stated.value - published(NAME)[f"kind.{kind}.accuracy"].value,
-                "place": stated.place,
-            }
 
 
 @table(
@@ -408,48 +221,6 @@ def stated(s: StudyMeasurements) -> Iterator[Record]:
                 "highest": max(values, default=None),
                 "status": "beside ours" if values else "not asked" if measure in ours else "quoted",
             }
-
-
-@table(
-    "mitigations",
-    "Strategies that ask more than once, by attribute",
-    lambda s: (
-        "accuracy: the score, rounded to a level, equals the rounded human mean. within τ: the "
-        f"score is at most {s.tolerance:g} from the human mean. Gains are over the mean single "
-        "judge on the same items; intervals are t intervals over clusters. best judge: each text "
-        "is scored by the judge that is most often right on other texts (on all, with fewer than "
-        "ten texts). judge: the one that all texts together choose. Calls, tokens and US dollars "
-        "are per item; US dollars are undefined without a price."
-    ),
-    near="within τ",
-    near_gain="gain within τ",
-    cost_usd="US dollars",
-)
-def mitigations(s: StudyMeasurements) -> Iterator[Record]:
-    """Every strategy on every attribute."""
-    for one in s.outcomes:
-        accuracy, low, high = one.interval(one.exact)
-        gain, gain_low, gain_high = one.interval(one.gain, -1.0)
-        tokens, dollars = one.cost.tolist()
-        yield {
-            "attribute": one.name,
-            "kind": one.kind,
-            "strategy": one.strategy,
-            "judge": one.judge,
-            "accuracy": accuracy,
-            "ci_low": low,
-            "ci_high": high,
-            "gain": gain,
-            "gain_low": gain_low,
-            "gain_high": gain_high,
-            "near": one.mean("near"),
-            "near_gain": one.mean("near_gain"),
-            "gap": one.gap,
-            "calls": one.calls,
-            "tokens": tokens,
-            "cost_usd": None if np.isnan(dollars) else dollars,
-            "n_items": one.n,
-        }
 
 
 @table(

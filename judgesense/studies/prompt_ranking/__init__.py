@@ -13,6 +13,7 @@ from typing import Any
 
 from judgesense.reporting.study_result import Result
 from judgesense.studies.common.question_sets import check_models, draw
+from judgesense.studies.common.study import PROTOCOL, REANALYSIS
 from judgesense.studies.prompt_ranking.grid import (
     FEW_SHOT,
     ITEMS,
@@ -24,6 +25,7 @@ from judgesense.studies.prompt_ranking.grid import (
     ask,
     measure,
     prompts_of,
+    provenance,
     read_scores,
 )
 from judgesense.studies.prompt_ranking.spec import SPEC
@@ -73,8 +75,10 @@ def prompt_ranking(
         )
     ]
     settings = {
+        **PROTOCOL,
         "responders": sorted({grid.model for grid in grids}),
         "prompts": [f"{len(texts)} of {task}" for task, texts in wordings.items()],
+        "wordings": provenance(),
         "items": [f"{task}: {found.words}" for task, found in drawn.items()],
         "max_tokens": plan.max_tokens,
     }
@@ -95,6 +99,7 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
     for grid in grids:
         plan.check_sizes(len(grid.items), f"{path} ({grid.series})")
     settings = {
+        **REANALYSIS,
         "scores": str(path),
         "items": [f"{grid.series}: {len(grid.items)}" for grid in grids],
     }
@@ -107,5 +112,6 @@ def _result(
     settings: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Result:
-    fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": plan.z, "seed": plan.seed}
+    z = [plan.z, *plan.more_z] if plan.more_z else plan.z
+    fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": z, "seed": plan.seed}
     return SPEC.result(measure(grids, plan, texts), {**settings, **fixed})

@@ -77,6 +77,11 @@ class PromptScores:
         return f"{self.model} on {self.name}" if self.model else self.name
 
 
+def provenance() -> str:
+    """Where the wordings of the prompts are from."""
+    return str(read_yaml(_PROMPTS)["wordings"])
+
+
 @cache
 def prompts_of(task: str) -> Mapping[str, str]:
     """The 20 wordings of a task by prompt name ("gsm8k-01", ...); few-shot ones have the same."""
@@ -235,6 +240,7 @@ class RankingPlan:
         scorings: how multiple choice is read (generate, options); GSM8K is always read from text.
         max_tokens: the most tokens of an answer.
         z: the weight of the standard error in LCB.
+        more_z: other weights, to compare the choices that they lead to.
         k: the size of the top sets.
         seed: fixes the items and the subsets.
 
@@ -249,6 +255,7 @@ class RankingPlan:
     scorings: tuple[str, ...] = ("generate",)
     max_tokens: int = MAX_TOKENS
     z: float = 1.0
+    more_z: tuple[float, ...] = ()
     k: int = 3
     seed: int = 0
 
@@ -266,8 +273,9 @@ class RankingPlan:
         for name, least in {"seeds": 3, "max_tokens": 1, "k": 1}.items():
             if getattr(self, name) < least:
                 raise JudgeSenseError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if not 0 <= self.z < math.inf:
-            raise JudgeSenseError(f"z must be a finite number of at least 0, got {self.z}")
+        for z in (self.z, *self.more_z):
+            if not 0 <= z < math.inf:
+                raise JudgeSenseError(f"z must be a finite number of at least 0, got {z}")
 
     def check_sizes(self, n_items: int, where: str) -> None:
         """Raise JudgeSenseError unless every subset is smaller than the set of items."""
@@ -282,7 +290,8 @@ class RankingPlan:
 class RankedPrompts:
     """The scores of one model on one task, subsampled at one size.
 
-    ``scores`` (seeds, prompts) are the means on the study's subsets.
+    ``scores`` (seeds, prompts) are the means on the study's subsets; ``by_z`` are the figures of
+    choosing by LCB with each z.
     """
 
     grid: PromptScores
@@ -291,6 +300,7 @@ class RankedPrompts:
     stability: RankingStability
     gain: Mapping[str, float]
     flips: PairFlips
+    by_z: Mapping[float, Mapping[str, float]]
 
     @property
     def key(self) -> dict[str, Value]:
@@ -360,6 +370,10 @@ def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str
                     ranking_stability(scores, k=k, z=plan.z),
                     selection_gain(redrawn, plan.z),
                     pair_flips(grid.scores, redrawn),
+                    {
+                        z: vars(ranking_stability(scores, k=k, z=z)) | selection_gain(redrawn, z)
+                        for z in sorted({plan.z, *plan.more_z})
+                    },
                 )
             )
     return Ranking(tuple(cells), plan.seeds, plan.z, k, texts)
