@@ -17,7 +17,8 @@ from judgesense.checking.result import CheckResult
 from judgesense.comparison.score_sides import judge_changes
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
-from judgesense.files.tables import SUFFIXES, Rows, is_cp1252
+from judgesense.files.encoding import encoding_of
+from judgesense.files.tables import SUFFIXES, Rows
 from judgesense.importers import Items
 from judgesense.importers.column_names import ROLES, columns_of, plain
 from judgesense.importers.columns import COMPARED
@@ -189,6 +190,12 @@ def _not_read(record: Mapping[str, Any], path: Path, has_labels: bool) -> Iterat
             "translate the words with --map"
         )
     yield from lines
+    texts = {
+        what: sum(of_task.get(status, 0) for of_task in record["counts"].values())
+        for status, what in (("refused", "a refusal"), ("unclear", "undecided"))
+    }
+    if some := [f"{n} {'is' if n == 1 else 'are'} {what}" for what, n in texts.items() if n]:
+        yield f"Of the verdicts, {join(some)}: wrong beside people's labels."
     if n := len(record.get("copies", ())):
         yield (
             f"{n} item{plural_s(n)} repeat{'s' * (n == 1)} the text of another one: "
@@ -217,7 +224,8 @@ def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
             yield f"{count} {what}{plural_s(count)}, which {are}: {texts}."
     if count := counts.get("misspelt"):
         texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"]["misspelt"].items())
-        yield f"{count} misspelt cell{plural_s(count)}, read as the label meant: {texts}."
+        cells = f"{count} cell{plural_s(count)} misspelt or shortened"
+        yield f"{cells}, read as the label meant: {texts}."
 
 
 @dataclass(frozen=True)
@@ -279,7 +287,9 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
         is_log=name != "table",
     )
     found = [*read[0].notes] if read else []
-    found += ["the text is not UTF-8, and is read as cp1252"] if is_cp1252(source) else []
+    encoding = encoding_of(source) if source.suffix.lower() in (".csv", ".tsv") else "utf"
+    if not encoding.startswith("utf"):
+        found.append(f"the text is not UTF-8, and is read as {encoding}")
     notes = tuple(map(sentence, found))
     understood = understood._replace(lines=(*understood.lines, *notes))
     return _File(path, understood, joined, chances)

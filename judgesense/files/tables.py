@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import re
@@ -19,7 +18,8 @@ import pyarrow.parquet as pq
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import parse_json, read_json
-from judgesense.files.workbook import workbook_rows
+from judgesense.files.encoding import encoding_of
+from judgesense.files.workbook import header_of_two, workbook_rows
 
 _FORMULA, _BEGINS = re.compile(r"'*[=+\-@\t\r＝＋－＠]."), frozenset("'=+-@\t\r＝＋－＠")
 """The start of a cell that a spreadsheet would compute, after any apostrophes."""
@@ -105,8 +105,8 @@ def _at_once(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
-    A CSV file may be separated by commas, semicolons or tabs, and be UTF-16 if it says so (Excel's
-    Unicode text), or cp1252. A JSON file is a list of objects, or has one, by
+    A CSV file may be separated by commas, semicolons or tabs, and be in one of the encodings of
+    `encoding_of`. A JSON file is a list of objects, or has one, by
     itself or at ``data``. A folder is a dataset that ``datasets`` saved.
 
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
@@ -172,7 +172,7 @@ def _document_rows(path: Path) -> Iterator[Rows]:
 
 def _json_lines(path: Path) -> Iterator[Record]:
     try:
-        with path.open(encoding=_encoding(path)) as lines:
+        with path.open(encoding=encoding_of(path)) as lines:
             for number, line in enumerate(lines, 1):
                 if line.isspace():
                     continue
@@ -230,7 +230,7 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
-        with path.open(encoding=_encoding(path), newline="") as source:
+        with path.open(encoding=encoding_of(path), newline="") as source:
             reader = csv.reader(source, delimiter=delimiter, strict=True)
             header = next(reader, [])
             if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
@@ -240,7 +240,10 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                 header = next(reader)
             while header.count("") > 1:  # A title may stand above the header.
                 below = next((cells for cells in reader if any(cells)), [])
-                if 2 * _filled(header) > _filled(below):
+                if two := header_of_two(header, below):
+                    header = two
+                    break
+                if 2 * _filled(header) > _filled(below) or any(map(str.isdecimal, below)):
                     break
                 header = below
             if repeated := {name for name in header if header.count(name) > 1}:
@@ -292,34 +295,6 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
     ".parquet": _parquet_rows,
     ".xlsx": lambda path: in_rows(Record(*row) for row in workbook_rows(path)),
 }
-
-
-def _encoding(path: Path) -> str:
-    """The encoding of a table: UTF-8, UTF-16 if it says so, or cp1252.
-
-    Spreadsheets write cp1252 in western Europe. A file with any whole character of UTF-8 is a
-    damaged one, and one of many bytes in a row is of another script.
-    """
-    with path.open("rb") as source:
-        if source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16"
-        if path.suffix.lower() not in (".csv", ".tsv"):
-            return "utf-8-sig"
-        source.seek(0)
-        content = source.read()
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        runs = re.findall(rb"[\x80-\xff]+", content)
-        whole = any(not each.isascii() for each in content.decode(errors="ignore"))
-        if not whole and 4 * sum(len(run) > 1 for run in runs) < len(runs):
-            return "cp1252"
-    return "utf-8-sig"
-
-
-def is_cp1252(path: Path) -> bool:
-    """Whether a table is read as cp1252, of which a person should be told."""
-    return path.is_file() and _encoding(path) == "cp1252"
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> JudgeSenseError:

@@ -54,7 +54,11 @@ def workbook_rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
             )
         sheet, header = tables[0]
         rows = sheet.iter_rows(min_row=header + 1, values_only=True)
-        names = [str(name).strip() if name is not None else "" for name in next(rows)]
+        above, names = (
+            [str(cell).strip() if cell is not None else "" for cell in cells]
+            for cells in (_head(sheet)[header - 1] if header else (), next(rows))
+        )
+        names = header_of_two(above, names) or names
         if repeated := sorted({name for name in names if name and names.count(name) > 1}):
             raise JudgeSenseError(f"{path}: the {repeated[0]!r} column appears twice in the header")
         for number, cells in enumerate(rows, header + 2):
@@ -64,6 +68,35 @@ def workbook_rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
                 yield values, f"{path}, row {number} of sheet {sheet.title}"
     finally:
         book.close()
+
+
+def header_of_two(above: Sequence[str], names: Sequence[str]) -> list[str] | None:
+    """The names in a header of two rows, of which the upper one names groups of columns; None
+    where the upper row is a title, or there is none.
+
+    >>> header_of_two(["", "Tone", "", "Style", ""], ["id", "human", "judge", "human", "judge"])
+    ['id', 'Tone human', 'Tone judge', 'Style human', 'Style judge']
+    """
+    if len(above) < len(names) or any(name.isdecimal() for name in names):
+        return None
+    groups: list[str] = []
+    for group, name in zip(above, names, strict=False):
+        # A merged cell holds its text in the first of its columns.
+        groups.append(group or (groups[-1] if groups and name else ""))
+    filled = [name for name in names if name]
+    sizes = {group: groups.count(group) for group, name in zip(groups, names, strict=False) if name}
+    sizes.pop("", None)
+    repeated = len({*filled}) < len(filled) and ("" in names or max(sizes.values(), default=0) > 1)
+    # A title and what is said beside it begin in the first column, too.
+    several = (
+        len(sizes) > 1 + bool(above[0] and names[0])
+        and min(sizes.values()) > 1
+        and ":" not in str(above)
+    )
+    if not (repeated or several):
+        return None
+    joined = [f"{group} {name}".strip() for group, name in zip(groups, names, strict=True)]
+    return joined if all(joined) and len({*joined}) == len(joined) else None
 
 
 def _head(sheet: Any) -> list[Sequence[Any]]:
@@ -84,6 +117,10 @@ def _header(rows: list[Sequence[Any]]) -> int | None:
         named = all(isinstance(cell, str) for cell in cells if cell is not None)
         if widths[at] >= max(usual, _FEWEST) and named:
             return at
+        both = zip(cells, rows[at + 1], strict=False)
+        either = sum(one is not None or two is not None for one, two in both)
+        if named and max(widths[at : at + 2]) < usual <= either:
+            return at + 1  # Its names stand in two rows.
     return None
 
 

@@ -7,17 +7,19 @@ system's name), or a letter, which may be either.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
-from judgesense.importers.columns import ORDER, ColumnMap, values_in
-from judgesense.importers.rows import texts_of
-from judgesense.importers.shape import sides_of
+from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
+from judgesense.importers.rows import cells_in
+from judgesense.importers.shape import order_in, sides_of
 from judgesense.importers.values import SAME, fold, place_of, says_nothing
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
@@ -52,10 +54,8 @@ class Choices:
 
     def side(self, text: object, names: Sequence[str]) -> int | None:
         """The side that a label names, 0, 1, or 2 for a tie."""
-        word = fold(str(text))
-        if names and word in names and names[0] != names[1]:
-            return names.index(word)
-        return self.sides.get(word)
+        named = _named(text, names)
+        return self.sides.get(fold(str(text))) if named is None else named
 
     def __call__(self, rows: Rows) -> Rows:
         """The rows with ``A``, ``B`` and ``tie`` as shown, and with the orders AB and BA."""
@@ -68,11 +68,11 @@ class Choices:
             for value, names in zip(rows.columns[self.order], named, strict=True)
         ]
         for name in self.columns:
-            values = texts_of(values_in(rows, name)) or [None] * len(rows)
+            values = cells_in(rows, name)
             cells: list[object] = []
             for value, order, names in zip(values, orders, named, strict=True):
                 place = None if says_nothing(value) else self.side(value, names)
-                if place in (0, 1) and (name in self.own or fold(str(value)) in names):
+                if place in (0, 1) and (name in self.own or _named(value, names) is not None):
                     place = place if order == "AB" else 1 - int(place or 0)
                 cells.append(value if place is None else LABELS[place])
             columns[name] = cells
@@ -80,15 +80,23 @@ class Choices:
         return Rows(columns, rows.places)
 
     def order_of(self, value: object, names: Sequence[str]) -> str:
-        """AB or BA, from an order, from what is shown first, or from whether it was swapped."""
-        word = fold(str(value))
-        if word.upper() in ORDERS:
-            return word.upper()
-        if word in names:
-            return ORDERS[names.index(word)]
-        if word in ("true", "false", "yes", "no"):
-            return ORDERS[word in ("true", "yes")]
-        return ORDERS[place_of(word, SAME[1]) or 0]
+        """AB or BA, as `order_named`; AB for a blank cell."""
+        return order_named(value, names) or "AB"
+
+
+def order_named(value: object, names: Sequence[str] = ()) -> str | None:
+    """The order that a cell names: as AB, by what is shown first, or by whether it was swapped."""
+    word = fold(str(value))
+    if (order := re.sub(r"[\W_]", "", word).upper()) in ORDERS:
+        return order
+    if word in names:
+        return ORDERS[names.index(word)]
+    if word in ("true", "false", "yes", "no"):
+        return ORDERS[word in ("true", "yes")]
+    if (place := place_of(word, SAME[1])) is not None:
+        return ORDERS[place % 2]
+    named = order_in(f"{value} order")
+    return None if named is None else ORDERS[named[1]]
 
 
 def choices_of(
@@ -117,6 +125,12 @@ def choices_of(
         return None
     names = sides_of(found)
     systems = {fold(t) for name in names or () for t in found[name].texts}
+    shown = [text for text in found[order].texts if fold(text) not in systems]
+    if len(found[order].texts) > 1 and not all(map(order_named, shown)):
+        raise JudgeSenseError(
+            f"{where}: {order!r} holds {found[order].shown}, which do not say what was shown "
+            "first: write AB and BA, or leave it out with --columns order=:AB"
+        )
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}
     words = WordCounts.of(found[judged[0]].texts).counts
@@ -156,6 +170,27 @@ def choices_of(
         if is_own if reading is None else reading:
             choices.own.add(name)
     return choices
+
+
+def _named(text: object, names: Sequence[str]) -> int | None:
+    """Which of two systems a label names, whole or by a word of one's name only: ``new`` of
+    ``bot-old`` and ``bot-new``."""
+    word = fold(str(text))
+    if len(names) < 2 or names[0] == names[1]:
+        return None
+    if word in names:
+        return names.index(word)
+    within = [at for at, name in enumerate(names) if word in name.split()]
+    return within[0] if len(within) == 1 else None
+
+
+def concluded(rows: Rows, name: str, labels: tuple[str, ...]) -> Rows:
+    """The rows with the side that each text of a column states as its verdict; C is a tie."""
+    texts = cells_in(rows, name)
+    said = [None if text is None else parse(text, labels) for text in texts]
+    cells = [text if side not in labels else side for text, side in zip(texts, said, strict=True)]
+    cells = ["tie" if side == "C" else side for side in cells]
+    return Rows({**rows.columns, VERDICT: cells}, rows.places)
 
 
 def winners_of(

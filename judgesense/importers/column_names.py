@@ -39,10 +39,10 @@ ROLES: Mapping[str, str] = {
     "system_id": "system_id system model model_name assistant generator candidate",
     "template_id": "template_id template wording prompt_version prompt_name prompt_template",
     "order": "order ab_order option_order shown_first first_shown first_position swapped "
-    "is_swapped flipped",
+    "is_swapped flipped reihenfolge ordre orden ordine ordem volgorde 顺序 順序 順番 순서 порядок",
     "repeat": "repeat trial epoch attempt run rerun run_id iteration replicate seed",
     "task": "task task_type criterion criteria metric dimension aspect rubric_item rubric_name "
-    "criterion_name metric_name rubric",
+    "criterion_name metric_name rubric critère criterio critério kriterium 维度 指标 観点",
     "cluster_id": "cluster_id cluster group_id",
     "raw_text": "reason reasoning rationale explanation justification critique judge_reason "
     "comment feedback raw_text raw_output judge_output judge_response judge_raw grader_output "
@@ -65,23 +65,12 @@ _LABELLED = (
 VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
 """Names of a column of verdicts, and of one of people's labels, the best first."""
 
-RATERS = [
-    "rater",
-    "annotator",
-    "annotator_id",
-    "rater_id",
-    "annotator_name",
-    "rater_name",
-    "labeler",
-    "labeller",
-    "reviewer",
-    "person",
-    "worker",
-    "worker_id",
-    "coder",
-    "completed_by",
-    *(f"{done}_by" for done in ("labeled", "labelled", "annotated", "reviewed", "rated", "graded")),
-]
+_RATERS = (
+    "rater annotator annotator_id rater_id annotator_name rater_name labeler labeller reviewer "
+    "person worker worker_id coder completed_by labeled_by labelled_by annotated_by reviewed_by "
+    "rated_by graded_by"
+)
+RATERS = _RATERS.split()
 """Names of the column that says who labelled, the best first."""
 
 VERDICT_OF = re.compile(
@@ -256,7 +245,7 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
                 inner = [value if isinstance(value, Mapping) else {} for value in values]
                 for key in dict.fromkeys(key for each in inner for key in each):
                     flat.pop(name, None)
-                    flat[f"{name}.{key}"] = [each.get(key) for each in inner]
+                    flat.setdefault(f"{name}.{key}", [each.get(key) for each in inner])
         for name, values in flat.items():
             found.setdefault(name, Column(blank=size)).add(values)
         for name in found.keys() - flat.keys():

@@ -16,7 +16,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, read_json, validate
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
-from judgesense.importers.shape import about_metric
 
 LABELS = ("PASS", "FAIL")
 NO_MODEL = "deepeval-metric"
@@ -88,7 +87,6 @@ def _metrics(case: Case, number: int, place: str, items: Items) -> Iterator[Reco
     judged = repr((case.input, case.actualOutput, case.turns))
     item = items.name(question, judged)
     seen: Counter[str] = Counter()
-    names = [metric.name for metric in case.metricsData or ()]
     for metric in case.metricsData or ():
         seen[metric.name] += 1
         template = metric.name if seen[metric.name] == 1 else f"{metric.name}#{seen[metric.name]}"
@@ -103,7 +101,7 @@ def _metrics(case: Case, number: int, place: str, items: Items) -> Iterator[Reco
                 "repeat": items.repeat(judge, item, template),
                 "metric": metric.name,
                 "score": metric.score,
-                "metadata": about_metric(case.metadata or {}, metric.name, names),
+                "metadata": case.metadata or {},
                 "cost_usd": metric.evaluationCost,
                 **_verdict(metric),
             },

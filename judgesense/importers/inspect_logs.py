@@ -16,7 +16,10 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
+from judgesense.importers.column_names import RATERS, plain
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
+from judgesense.importers.values import has_failed
+from judgesense.importers.who import PERSON, who
 
 GRADES, PARTIAL_GRADES = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""
@@ -130,6 +133,8 @@ def _grades(
             system_id=metadata.get("system_id") or evaluation.model,
             prompt=score.prompt if score else None,
             labels=space,
+            people=_people(sample),
+            gold=sample.target if space and sample.target in space else None,
         )
         for judge, verdict in _verdicts(evaluation, models, sample, score, place):
             repeat = items.repeat(judge, evaluation.task, template, item)
@@ -163,6 +168,9 @@ def _verdicts(
     votes = score.votes
     gold = {} if score.original == score.value else {"gold": score.value}
     text = None if votes else score.raw_text
+    if has_failed(score.explanation):  # Inspect writes I where it finds no grade.
+        yield judge, {"status": "error", "error": score.explanation, "raw_text": text}
+        return
     yield (
         judge,
         {**_verdict(score.original, place), **gold, "raw_text": text, "error": sample.message},
@@ -170,6 +178,18 @@ def _verdicts(
     for number, vote in enumerate(votes):
         member = models[number] if number < len(models) == len(votes) else f"{judge}#{number + 1}"
         yield member, _verdict(vote, place)
+
+
+def _people(sample: Sample) -> dict[str, Any]:
+    """The labels by people among a sample's scores: of a scorer that is called a person, or whose
+    metadata name one."""
+    scores = {name: score for name, score in (sample.scores or {}).items() if score is not None}
+    return {
+        name: score.value
+        for name, score in scores.items()
+        if not (score.grading or _is_grader(name))
+        and (who(name) == PERSON or {*map(plain, score.metadata or {})} & {*RATERS})
+    }
 
 
 def _verdict(value: Any, place: str) -> dict[str, Any]:

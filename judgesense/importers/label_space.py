@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
 from judgesense.importers.labels import ordered
-from judgesense.importers.values import NUMBER, SAME, fold, is_usual, place_of, stated
+from judgesense.importers.values import NUMBER, SAME, abbreviated, fold, is_usual, place_of, stated
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import is_scale
 from judgesense.text import join
@@ -20,6 +21,22 @@ def comparable(ours: set[str], theirs: set[str]) -> bool:
     """Whether two vocabularies, folded, share a word, or mean the same (`SAME`)."""
     families = ({*" ".join(family).replace("_", " ").split(" ")} for family in SAME)
     return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+
+
+def concludes(column: Column, labels: Collection[str]) -> tuple[str, ...] | None:
+    """The labels of which most texts of a column state one: those given, or the sides of a
+    choice."""
+    size, longest = column.texts.total(), max(map(len, column.words), default=0)
+    for known in (tuple(labels), ("A", "B", "C"), ("A", "B", "tie")):
+        if len(known) > 1 and longest > max(map(len, known)) + _SENTENCE:
+            read = sum(n for text, n in column.texts.items() if parse(text, known) in known)
+            if 3 * read > 2 * size:
+                return known
+    return None
+
+
+_SENTENCE = 10
+"""A text of so many characters more than a label is no label, also where words are short."""
 
 
 def space_of(
@@ -43,7 +60,10 @@ def space_of(
     _require_labels(file)
     texts = [name for name in judged if name in file.columns and not file.columns[name].labels]
     if texts or not file.ours.counts:
+        _require_stated(file, texts)
         return ordered(file.known.values()) or None  # The labels are looked for in the texts.
+    if labels := _sides(file):
+        return labels
     if not file.known:
         return ordered(file.ours.classes().values())
     if len(file.known) == 1:
@@ -90,11 +110,18 @@ class _Vocabularies(NamedTuple):
             WordCounts.of(sum((columns[n].texts for n in names if n in columns), Counter[str]()))
             for names in (judged, people)
         )
-        known = theirs.classes()
-        if len(known) > len(classes := ours.classes()) == 2 and is_usual(classes):
+        known, ours = theirs.classes(), ours.read(theirs.counts)
+        classes = ours.classes()
+        for word in [*known]:
+            if full := abbreviated(known[word], classes):
+                notes.append(f"{known.pop(word)!r} is read as {classes[full]!r}")
+                known[full] = classes[full]
+        two = len(known) > len(classes) == 2 and is_usual(classes)
+        # Where a judge's texts state them, its own words do not tell people's apart.
+        if two or (is_usual(known) and not is_scale(known) and not known.keys() & classes.keys()):
             for word, meant in theirs.synonyms(known).items():
                 notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
-        scores = [name for name, column in columns.items() if column.decimals]
+        scores = [n for n, c in columns.items() if c.decimals or (c.numeric and not c.labels)]
         verdicts, labels = {*ours.counts}, {*theirs.counts}
         one_kind = is_scale(verdicts) == is_scale(labels) or comparable(verdicts, labels)
         states_labels = not mapping and not scores and _states(ours, tuple(known.values()))
@@ -178,6 +205,48 @@ def _require_labels(file: _Vocabularies) -> None:
             f"{file.where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
             "possible verdicts, which are then read in them: --answers YES,NO"
         )
+
+
+def _sides(file: _Vocabularies) -> tuple[str, ...] | None:
+    """The sides of a choice between two and the tie, where each side has a word of its own for one
+    (``A`` and ``model_a``): the commonest of people's words. Words of both sides are labels."""
+    ours, theirs = file.ours.counts, {word: file.theirs.counts[word] for word in file.known}
+    words = {**ours, **theirs}
+    places = {word: place_of(word, SAME[1]) for word in words}
+    strays = sum(ours.get(word, 0) for word, place in places.items() if place is None)
+    if 20 * strays > sum(ours.values()) or any(places[word] is None for word in theirs):
+        return None
+    named: dict[int, list[str]] = {}
+    for word in sorted(words, key=lambda word: (-theirs.get(word, 0), -words[word])):
+        if (place := places[word]) is not None:
+            named.setdefault(place, []).append(word)
+    same = {
+        word: first
+        for place, (first, *rest) in named.items()
+        for word in rest
+        if (word not in ours or word not in theirs) and (theirs or place < 2)
+    }
+    if not {0, 1} <= named.keys() or not same:
+        return None
+    spelled = {**file.ours.spelled, **file.theirs.spelled}
+    file.mapping.update({spelled[word]: spelled[label] for word, label in same.items()})
+    file.notes.append(
+        f"words for the same side are one label: {','.join(map('='.join, file.mapping.items()))}"
+    )
+    return tuple(spelled[w] for place in sorted(named) for w in named[place] if w not in same)
+
+
+def _require_stated(file: _Vocabularies, texts: Sequence[str]) -> None:
+    """Raise JudgeSenseError for a judge's texts of which none states a label of people's."""
+    labels = tuple(file.known.values())
+    for name in texts if len(labels) > 1 else ():
+        column = file.columns[name]
+        if column.filled and not any(parse(text, labels) in labels for text in column.texts):
+            raise JudgeSenseError(
+                f"{file.where}: no text in {name!r} states one of people's labels "
+                f"({', '.join(labels[:5])}); name the judge's verdicts, and which label is which: "
+                f"--answers PASS,FAIL --map {shlex.quote(f'{labels[0]}=PASS,{labels[1]}=FAIL')}"
+            )
 
 
 def _shared(file: _Vocabularies) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import MOST_LABELS
 from judgesense.importers.rows import Columns
-from judgesense.importers.values import LONGEST, fold, has_failed
+from judgesense.importers.values import LONGEST, UNREAD, fold, has_failed
 from judgesense.importers.word_counts import RARE
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 
@@ -81,6 +81,8 @@ class TaskLabels:
         else:
             usual = (_of_kind(kind, counts, words, total) for kind in _KINDS)
             kept = next(filter(None, usual), words)
+        if "valid" not in counts:
+            kept = [answer for answer in kept if answer != UNREAD]
         return [answer for answer in kept if answer in known or counts[answer] >= RARE * total]
 
     def _other_space(self) -> dict[str, str]:

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from judgesense.files.tables import ABSENT, Rows
+from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Column, Columns, plain
-from judgesense.importers.columns import ROW, ColumnMap, values_in
-from judgesense.importers.rows import texts_of
+from judgesense.importers.columns import ROW, ColumnMap
+from judgesense.importers.rows import cells_in, texts_of
 from judgesense.importers.values import NUMBER, SAME, fold, number_in, place_of, word_of
 from judgesense.statistics.scores import ScoreAgreement, score_agreement
 from judgesense.text import number
@@ -152,8 +152,7 @@ def _within_half(said: Iterable[float], true: Iterable[float]) -> float | None:
 
 
 def _numbers(rows: Rows, name: str, binary: bool = False) -> list[float]:
-    cells = [None if value is ABSENT else value for value in values_in(rows, name) or ()]
-    words = map(word_of, texts_of(cells) or [None] * len(rows))
+    words = map(word_of, cells_in(rows, name))
     texts = [None if word is None else fold(word) for word in words]
     if binary:
         places = [place_of(text or "", SAME[0]) for text in texts]
@@ -170,9 +169,8 @@ def top_of(scores: Iterable[float]) -> float:
 
 def cut_of(found: Columns, names: Iterable[str]) -> float:
     """A round number in the middle of people's scores."""
-    numbers = [
-        float(text) for name in names for text in found[name].texts if NUMBER.fullmatch(text)
-    ]
+    values = [number_in(text) for name in names for text in found[name].texts]
+    numbers = [value for value in values if value is not None]
     low, high = min(numbers), max(numbers)
     if low >= 0 and high <= 1:
         return 0.5
@@ -198,7 +196,7 @@ def rescaled(rows: Rows, names: Iterable[str], scales: Mapping[str, str]) -> Row
         low, high, least, most = map(float, [*source.split(".."), *target.split("..")])
         step = (most - least) / (high - low)
         for name in names:
-            cells = texts_of(values_in(rows, name)) or [None] * len(rows)
+            cells = cells_in(rows, name)
             numbers = [number_in(cell or "") for cell in cells]
             values = [None if n is None else least + (n - low) * step for n in numbers]
             columns[name] = [
@@ -228,7 +226,7 @@ def contradictions(found: Columns, name: str, blocks: Iterable[Rows]) -> str | N
     count = size = 0
     for rows in blocks:
         names = [name, beside[0], beside[1]]
-        columns = [texts_of(values_in(rows, each)) or [] for each in names]
+        columns = [cells_in(rows, each) for each in names]
         for flag, score, least in zip(*columns, strict=False):
             numbers = [number_in(word_of(each) or "") for each in (score, least)]
             side = place_of(fold(flag or ""), SAME[0])

@@ -16,7 +16,7 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import COMPARED, values_in
 from judgesense.importers.reading import Understood
-from judgesense.importers.rows import texts_of
+from judgesense.importers.rows import cells_in, texts_of
 from judgesense.importers.values import number_in
 from judgesense.text import join
 
@@ -101,7 +101,7 @@ class Levels:
     @classmethod
     def of(cls, blocks: Iterable[Rows], name: str) -> Levels | None:
         """The levels of a column; None for one without fractions."""
-        cells = [text for rows in blocks for text in texts_of(values_in(rows, name)) or ()]
+        cells = [text for rows in blocks for text in cells_in(rows, name)]
         numbers = [number_in(text or "") for text in cells]
         known = [number for number in numbers if number is not None]
         # Most cells are numbers, or it is a text.

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from judgesense.files.tables import ABSENT, Rows
+from judgesense.files.tables import Rows
 from judgesense.importers.columns import ROW, ColumnMap, values_in
-from judgesense.importers.rows import texts_of
+from judgesense.importers.rows import cells_in, texts_of
 from judgesense.importers.values import (
+    abbreviated,
     fold,
     has_failed,
     label_in,
@@ -87,13 +88,12 @@ class PeopleLabels:
         for number, name in enumerate(verdicts):
             if values_in(rows, name) is None:
                 continue
-            words = self._cells(rows, name)
+            words = cells_in(rows, name)
             if name not in self.texts:
                 own = reasons[number] if len(reasons) == len(verdicts) else ""
-                texts = self._cells(rows, own) if own else [None] * len(rows)
+                texts = cells_in(rows, own) if own else [None] * len(rows)
                 readers = self._readers_of(Rows(columns, rows.places))
-                errors = self._cells(rows, "error") if "error" in columns else [None] * len(rows)
-                cells = zip(readers, words, texts, errors, strict=True)
+                cells = zip(readers, words, texts, cells_in(rows, "error"), strict=True)
                 words = [self._verdict(*each) for each in cells]
             columns[name] = words
         if self.names:
@@ -103,7 +103,7 @@ class PeopleLabels:
     def _majority(self, rows: Rows) -> list[str | None]:
         readers = self._readers_of(rows)
         given = [
-            [self._label(*each) for each in zip(readers, self._cells(rows, name), strict=True)]
+            [self._label(*each) for each in zip(readers, cells_in(rows, name), strict=True)]
             for name in self.names
         ]
         places = [
@@ -136,11 +136,6 @@ class PeopleLabels:
             return word
         self.unread[shorten(word, 60)] += 1
         return None
-
-    def _cells(self, rows: Rows, name: str) -> list[Any]:
-        values = values_in(rows, name) or ()
-        cells = [None if value is ABSENT else value for value in values]
-        return texts_of(cells) or [None] * len(rows)
 
     def _verdict(
         self, reader: _Reader, cell: str | None, reason: str | None, error: str | None
@@ -201,9 +196,12 @@ class _Reader:
         if cell not in self._known:
             word = word_of(cell)
             self._known[cell] = None if word is None else self._read(word)
-            if word is not None and not self.knows(self._known[cell] or ""):
-                spelled = self._mapped | {fold(label): label for label in self._labels}
-                if near := misspelt(fold(word), spelled):
+            spelled = self._mapped | {fold(label): label for label in self._labels}
+            if word is not None and fold(word) not in spelled:
+                near = abbreviated(word, spelled)
+                if not self.knows(self._known[cell] or ""):
+                    near = near or misspelt(fold(word), spelled)
+                if near:
                     self._known[cell] = spelled[near]
                     self._near[cell] = f"{word} as {spelled[near]}"
         if cell in self._near:

@@ -17,6 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, read_json, validate
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
+from judgesense.importers.values import has_failed
 
 LABELS = ("PASS", "FAIL")
 GRADED = (
@@ -194,7 +195,8 @@ def _verdict(component: Component, asked: Assertion, pick: str | None) -> dict[s
     """
     reason, score = component.reason or "", component.score
     unread = any(text in reason.casefold() for text in _UNREAD)
-    if component.failed or reason == _NOTHING or (unread and not component.passed):
+    failed = not component.passed and (unread or has_failed(reason))
+    if component.failed or reason == _NOTHING or failed:
         return {"status": "error", "error": reason}
     turned = asked.type.startswith("not-")
     holds = component.passed

@@ -1,4 +1,4 @@
-"""How a file of verdicts is read: its layout, its labels, and the lines that say it to a person."""
+"""How a file of verdicts is read: its labels, and the lines that say it to a person."""
 
 from __future__ import annotations
 
@@ -11,31 +11,18 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
-from judgesense.importers.choices import LABELS, Choices, as_sides, choices_of, winners_of
+from judgesense.importers.choices import LABELS
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
-from judgesense.importers.columns import CONVERSATION, ORDER, REPEAT, ROW
-from judgesense.importers.conversations import conversation_of, with_beginnings
+from judgesense.importers.columns import REPEAT, ROW
 from judgesense.importers.label_space import space_of
-from judgesense.importers.numbers import (
-    ScoresOfJudge,
-    contradictions,
-    is_range,
-    rescaled,
-    scores_beside,
-)
+from judgesense.importers.layout import Layout, lay_out
+from judgesense.importers.numbers import ScoresOfJudge, scores_beside
 from judgesense.importers.people import Vocabulary
-from judgesense.importers.recognise import looks_like_labels, own_label, recognise
-from judgesense.importers.repeats import RepeatSteps
+from judgesense.importers.recognise import looks_like_labels
 from judgesense.importers.roles import MOST_TASKS
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
-from judgesense.importers.shape import (
-    Shape,
-    Step,
-    only,
-    shape_of,
-    through,
-)
-from judgesense.importers.values import fold, with_other
+from judgesense.importers.shape import Step, only, through
+from judgesense.importers.values import with_other
 from judgesense.text import join, sentence
 
 _SHOWN = {
@@ -78,150 +65,6 @@ class Understood(NamedTuple):
         return {name: getattr(self, name) for name in names} | {"mapping": dict(self.mapping)}
 
 
-class Layout(NamedTuple):
-    """What the columns of a file are after its steps: those of verdicts, of people's labels, and
-    column of the decision log -> column.
-
-    ``mapping`` are words of verdicts and labels, ``steps`` makes the steps anew for each pass over
-    the file, and ``choices`` says how its choices between two are read.
-    """
-
-    found: Columns
-    size: int
-    judged: list[str]
-    people: list[str]
-    roles: dict[str, str]
-    mapping: dict[str, str]
-    steps: Callable[[], Sequence[Step]]
-    choices: Choices | None
-    rescaled: bool = False
-    """Whether the user said on which scales the scores are."""
-
-
-def lay_out(
-    read: Callable[[], Iterable[Rows]],
-    where: str,
-    notes: list[str],
-    *,
-    joined: Mapping[str, Mapping[str, str]] | None = None,
-    mapping: Mapping[str, str] | None = None,
-    is_log: bool = False,
-    people: Sequence[str] = (),
-    verdicts: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
-    flag: str = "--verdict ",
-) -> Layout:
-    """How the rows of a file are laid out; what is given is taken as it is.
-
-    ``read`` reads the file's rows. ``verdicts``, ``people`` and ``columns`` are those of
-    `recognise`, ``joined`` people's labels from other files, by person and item. In a log of
-    another tool (``is_log``) verdicts and their roles are known. ``notes`` gets what a person
-    should know. Raises JudgeSenseError for an unknown column, and without verdicts.
-    """
-    columns = dict(columns or {})
-    roles_named = (columns[name] for name in ("raw_decision", "gold", "task") if name in columns)
-    named = [*verdicts, *people, *(name for name in roles_named if name[:1] != ":")]
-    shape, found, size = (
-        (Shape(), *columns_of(read()))
-        if is_log
-        else shape_of(read, [*named, *columns.values()], named)
-    )
-    notes += shape.notes
-    added = _joined(joined or {}, found, size, where)
-    found = {**found, **added}
-    if not named and not is_log and (own := own_label(found, shape.rows(read()))):
-        verdicts = [own]
-        notes.append(
-            f"no labels from people: {own!r} beside a score and its explanation, or one that says "
-            f"the same in each row, is the judge's. If people gave it, add --human {own}"
-        )
-    judged, asked, roles = recognise(
-        found,
-        where,
-        notes,
-        verdicts=verdicts,
-        people=[*added, *(people or shape.people)],
-        columns={**shape.added, **columns},
-        is_log=is_log,
-        flag=flag,
-    )
-    if not is_log and "margin" in found and "raw_decision" not in judged:
-        roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
-    if len(judged) == 1 and (text := contradictions(found, judged[0], shape.rows(read()))):
-        notes.append(text)
-    words, choices = dict(mapping or {}), None
-    if not is_log:
-        inside = [name for name in asked if name not in added]
-        choices = choices_of(
-            shape.rows(read()),
-            found,
-            judged,
-            inside,
-            roles,
-            words,
-            notes,
-            where,
-            is_table=flag.startswith("--columns"),
-        )
-    if choices is None and "order" in shape.added:
-        raise JudgeSenseError(
-            f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
-            "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
-        )
-    steps = list(shape.steps)
-
-    def apply(step: Step) -> None:
-        """Add a step; the columns are those after it."""
-        steps.append(step)
-        found.update(columns_of(through(steps, read()))[0])
-
-    scales = {key: value for key, value in words.items() if is_range(key) and is_range(value)}
-    words = {key: value for key, value in words.items() if key not in scales}
-    if scales:
-        apply(partial(rescaled, names=judged, scales=scales))
-    if choices is not None:
-        roles["order"] = ORDER
-        _name_pairs(choices, found, roles)
-        apply(choices)
-        words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
-    elif sides := winners_of(found, judged, roles):
-        apply(partial(as_sides, names=[*judged, *asked], sides=sides))
-        notes.append(f"winners are named by {join([*map(repr, sides)])}")
-    if not is_log and "cluster_id" not in columns:
-        item, cluster = conversation_of(found, roles, notes)
-        if cluster is not None:
-            roles["cluster_id"] = cluster
-        if cluster == CONVERSATION:
-            apply(partial(with_beginnings, item=item))
-    repeats = RepeatSteps(steps, found, judged, roles, is_log)
-    size = repeats.count(read(), notes) or size
-    return Layout(found, size, judged, asked, roles, words, repeats, choices, bool(scales))
-
-
-def _joined(
-    labels: Mapping[str, Mapping[str, str]], found: Columns, size: int, where: str
-) -> dict[str, Column]:
-    """The labels of each person in other files, as a column beside those of the file."""
-    added: dict[str, Column] = {}
-    for rater, by_item in labels.items():
-        if rater in found:
-            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
-        added[rater] = Column()
-        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
-    return added
-
-
-def _name_pairs(choices: Choices, found: Columns, roles: dict[str, str]) -> None:
-    """Where a file names both systems, an item is a pair of them, and the question a cluster."""
-    if choices.names is None or "system_id" in roles:
-        return
-    pair = f"{{{choices.names[0]}}}|{{{choices.names[1]}}}"
-    roles["system_id"] = pair
-    if roles["item_id"] != ROW and any(len(found[n].texts) > 1 for n in choices.names):
-        roles.setdefault("cluster_id", roles["item_id"])
-        roles["item_id"] = f"{{{roles['item_id']}}}/{pair}"
-
-
 def understand(
     read: Callable[[], Iterable[Rows]],
     where: str,
@@ -254,8 +97,9 @@ def understand(
         space, tasks = spaces.pop(), {}
     if space is None and not tasks and (people or not is_log):
         space = space_of(found, judged, people, where, words, notes)
-        if words and not given.get("mapping"):
-            require_same_side(through(layout.steps(), read()), judged, people, words, where)
+        if not given.get("mapping"):
+            rows = through(layout.steps(), read())
+            require_same_side(rows, judged, people, words, where, notes)
     if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
         space = tuple(label for label in LABELS if label in space or label != "tie")
     task = roles.get("task", "task")
@@ -359,7 +203,7 @@ def _tasks(
             if labels is None:
                 notes.append(f"{task} is left out: it does not have two labels")
         except JudgeSenseError as error:
-            errors.append(error)
+            errors.insert(0 if people else len(errors), error)  # First of what people labelled.
             tasks[task] = Vocabulary()
             notes.append(f"{task} is left out: {str(error).removeprefix(f'{where}: ')}")
     if errors and not any(each.labels for each in tasks.values()):

@@ -23,11 +23,21 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, values_in
-from judgesense.importers.label_space import comparable
+from judgesense.importers.label_space import comparable, concludes
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
+from judgesense.importers.shape import sides_of
 from judgesense.importers.values import fold, is_usual
-from judgesense.importers.who import JUDGE, PERSON, is_perhaps_person, person_at_edge, tokens, who
+from judgesense.importers.who import (
+    JUDGE,
+    PERSON,
+    akin,
+    is_perhaps_person,
+    person_at_edge,
+    subject,
+    tokens,
+    who,
+)
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -40,6 +50,10 @@ def require_columns(found: Columns, where: str, names: Iterable[str], flag: str)
             raise JudgeSenseError(f"{where}: no column {name!r} ({flag}){hint}")
 
 
+_ROLE = 6
+"""Letters of a word for a person that its feminine and plural share."""
+
+
 def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] = ()) -> list[str]:
     """The columns with people's labels, by their names and values.
 
@@ -47,6 +61,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     then the order of `PEOPLE`; ``notes`` then says how to choose others.
     """
     series: dict[str, list[str]] = {}
+    systems = {word for name in sides_of(found) or () for word in found[name].words}
     judges = [found[n] for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     for name, column in found.items():
         last = name.rpartition(".")[2]
@@ -60,10 +75,18 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 series.setdefault(kin if who(name) == PERSON else name, []).append(name)
             elif NOT_LABELS.fullmatch(key):
                 continue
-            elif edge and "?" not in name and len(tokens(last)) > 1:
-                series.setdefault(edge, []).append(name)
-            elif who(name) == PERSON and any(map(column.meets, judges)):
-                series.setdefault(kin, []).append(name)
+            elif (
+                edge
+                and "?" not in name
+                and (len(tokens(last)) > 1 or (edge < key and key[0] > "\u3000"))
+            ):
+                series.setdefault(edge[:_ROLE], []).append(name)
+            elif who(name) == PERSON and (
+                any(map(column.meets, judges))
+                or len({*column.words} & systems) > 1
+                or any(concludes(judge, column.words) for judge in judges)
+            ):
+                series.setdefault((person_at_edge(name, True) or kin)[:_ROLE], []).append(name)
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
@@ -162,6 +185,7 @@ def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str])
     for name, column in found.items():
         words = {*column.words}
         usual = is_usual(words) and not is_scale(words)
+        usual |= who(name) == PERSON and not NOT_LABELS.fullmatch(plain(name))
         if ((vocabulary and words <= vocabulary) or usual) and column.labels and len(words) > 1:
             alike |= {} if name in taken else {name: words}
     if not alike:
@@ -213,6 +237,7 @@ def recognise(
         (word for name in named if name in found for word in found[name].words),
     )
     others = {name: column for name, column in left.items() if name not in asked}
+    judged = judged or _on_same_subject(others, {name: found[name] for name in asked}, notes)
     judged = judged or _verdict_columns(others, [found[name] for name in asked])
     if judged and not asked and not is_log and (asked := _more_people(found, judged)):
         notes.append(
@@ -221,19 +246,38 @@ def recognise(
         )
     if not judged:
         alike = _alike(found)
-        if len(alike) == 2:
-            raise JudgeSenseError(
-                f"{where}: {join([*map(repr, alike)])} hold the same words, and their names do not "
-                f"say which is the judge's: --verdict {shlex.quote(alike[0])} --human "
-                f"{shlex.quote(alike[1])}, or the reverse"
-            )
+        first, rest = (shlex.quote(",".join(names)) for names in (alike[:1], alike[1:]))
+        said = (
+            f"{join([*map(repr, alike)])} hold the same words, and their names do not say which is "
+            f"the judge's: --verdict {first} --human {rest}, or "
+            f"{'another of them' if alike[2:] else 'the reverse'}"
+            if alike
+            else f"no column holds a judge's verdicts; name it with {flag}COLUMN"
+        )
         raise JudgeSenseError(
-            f"{where}: no column holds a judge's verdicts; name it with {flag}COLUMN. To judge "
-            f"these rows: judgesense check RUBRIC.txt --data {shlex.quote(where)} --judge JUDGE. "
-            f"The columns are {', '.join(found)}"
+            f"{where}: {said}. To judge these rows: judgesense check RUBRIC.txt --data "
+            f"{shlex.quote(where)} --judge JUDGE. The columns are {', '.join(found)}"
         )
     roles = given if is_log else roles_of(found, judged, asked, given, where, notes)
     return judged, asked, roles
+
+
+def _on_same_subject(found: Columns, people: Columns, notes: list[str]) -> list[str]:
+    """Judges' columns on what people's labels are on, ``llm_toxic`` beside ``human_toxic``;
+    ``notes`` gets judges' labels on anything else."""
+    about = {subject(name) for name in people}
+    if len(about) > 1 or not all(about):
+        return []
+    judged = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    judged = [n for n in judged if any(map(found[n].meets, people.values()))]
+    same = [name for name in judged if subject(name) in about]
+    same = same or [n for n in judged if any(akin(subject(n), each) for each in about)]
+    if same and (others := [n for n in judged if n not in same and found[n].labels]):
+        notes.append(
+            f"{join([*map(repr, others)])} {'are' if others[1:] else 'is'} not used: no labels of "
+            f"people are on {'their criteria' if others[1:] else 'its criterion'}"
+        )
+    return same
 
 
 def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
@@ -242,11 +286,14 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     vocabulary = {word for column in people for word in column.words}
     if exact := verdicts_of_arena(found) or _exactly_named(found, vocabulary) or _only_flag(found):
         return [exact]
+    sides = sides_of(found) or ()
+    found = {name: column for name, column in found.items() if name not in sides}
     models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     usual = list[str]()
+    if not any(found[name].meets(each) for name in models for each in people):
+        usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
     if not people:
         others = [column for name, column in found.items() if name not in models]
-        usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
         people = others if any(found[n].meets(o) for n in models for o in others) else ()
     named = _named_after_judges(found, models, people)
     if own := _beside_a_label(found, named):
@@ -254,12 +301,17 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     alike = [
         name
         for name, column in found.items()
-        if shares_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
+        if shares_words(column, vocabulary)
+        and not NOT_LABELS.fullmatch(plain(name))
+        and who(name) != PERSON
     ]
     by_name = {plain(name): name for name in reversed([*found])}
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
-    models = usual or [name for name in models if found[name].numeric]
-    return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
+    concluding = [n for n in models if concludes(found[n], vocabulary)]
+    models = [name for name in models if found[name].numeric] or concluding
+    return (
+        named or usual or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
+    )
 
 
 def _exactly_named(found: Columns, vocabulary: set[str]) -> str | None:
@@ -298,7 +350,13 @@ def _named_after_judges(
     words = {word for name in named if name in models for word in found[name].words}
     if words and not any(VERDICT_OF.fullmatch(plain(name)) for name in named):
         # A model of a name that no table has: pandalm_7b.
-        same = (n for n, c in found.items() if re.search(r"\d", n) and shares_words(c, words))
+        same = (
+            name
+            for name, column in found.items()
+            if re.search(r"\d[bB](?![a-z])|\d\.\d", name)
+            and who(name) != PERSON
+            and shares_words(column, words)
+        )
         named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(plain(n))]
     return named
 
@@ -315,10 +373,10 @@ def _beside_a_label(found: Columns, named: Sequence[str]) -> str | None:
     for name, column in found.items():
         if name in named or len({*column.words} & words) < 2:
             continue
-        if who(name) == JUDGE:
-            return name
         if who(named[0]) == JUDGE:
             return None
+        if who(name) == JUDGE:
+            return name
         raise JudgeSenseError(
             f"{named[0]!r} and {name!r} may be verdicts or people's labels; say which: "
             f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"

@@ -37,6 +37,7 @@ class RepeatSteps:
         self._column = source if source in found else None
         self._has_names = source in found and is_named("repeat", plain(source), found[source])
         self._has_items = not is_log and roles.get("item_id", ROW) != ROW
+        self._is_pasted = not is_log and not self._has_items and _are_distinct(found, judged)
         self._key = [name for target in _KEY for name in _columns_in(roles.get(target, ":"))]
         self._answer = {*judged, *roles.get("raw_text", ":").split(",")}
         if self._has_items and self._column is None:
@@ -51,6 +52,8 @@ class RepeatSteps:
             yield partial(numbered, name=self._column, known={})
         if self._has_items:
             yield Repeats(self._key, self._answer, self._column)
+        elif self._is_pasted:
+            yield Repeats((), (), "")
 
     def count(self, blocks: Iterable[Rows], notes: list[str]) -> int | None:
         """The number of rows without copies; None where no column says which item a row is of.
@@ -77,6 +80,13 @@ def _columns_in(source: str) -> Sequence[str]:
     if source[:1] == ":" or source == ROW:
         return ()
     return NAMES.findall(source) or source.split(",")
+
+
+def _are_distinct(found: Columns, judged: Sequence[str]) -> bool:
+    """Whether nearly every row has another text or number than all others in some column, so that
+    an equal row was pasted twice."""
+    others = (column for name, column in found.items() if name not in judged)
+    return any(5 * len(c.texts) > 4 * (c.filled + c.blank) for c in others)
 
 
 class Repeats:

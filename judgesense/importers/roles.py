@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
@@ -16,8 +17,11 @@ from judgesense.importers.column_names import (
     item_of,
     plain,
 )
-from judgesense.importers.columns import ROW, TARGETS, VERDICT
+from judgesense.importers.columns import ITEM, ROW, TARGETS, VERDICT
+from judgesense.importers.label_space import concludes
 from judgesense.importers.rows import fits
+from judgesense.importers.shape import order_in
+from judgesense.importers.values import SAME, place_of
 from judgesense.importers.who import JUDGE, who
 from judgesense.text import join
 
@@ -54,6 +58,8 @@ def roles_of(
                     )
                     continue
                 roles[target] = by_name.pop(key)
+    if "order" not in roles and (order := _order_of(found, judged, used)):
+        roles["order"] = order
     for target in TARGETS:
         # A column of the log's own name would be read as such; one with other values is not.
         if target in found and target not in roles and not fits(target, found[target].texts):
@@ -67,6 +73,22 @@ def roles_of(
         roles.setdefault(target, f":{value}")
     _name_items({n: c for n, c in found.items() if n not in used}, found, roles, where)
     return roles
+
+
+def _order_of(found: Columns, judged: Sequence[str], used: Collection[str]) -> str | None:
+    """The column of another name whose values name both orders, beside a choice between two:
+    ``A then B``, or yes and no to ``position_swapped``."""
+    columns = [found[name] for name in judged if name in found]
+    sides = {place_of(word, SAME[1]) for column in columns for word in column.words}
+    if not {0, 1} <= sides and not any(concludes(column, ()) for column in columns):
+        return None
+    for name, column in found.items():
+        shown = [order_in(text) for text in column.texts]
+        orders = {order[1] for order in shown if order is not None}
+        named = order_in(f"{name} order") is not None and column.sides is not None
+        if name not in used and len(column.texts) == 2 and (orders == {0, 1} or named):
+            return name
+    return None
 
 
 def _name_judges(found: Columns, judged: Sequence[str], roles: dict[str, str], where: str) -> None:
@@ -101,9 +123,14 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
     if "item_id" not in roles and (own := item_of(ids)):
         roles["item_id"] = own
     if "item_id" in roles:
-        if varies("system_id"):
+        turns = [n for n in free if re.fullmatch("turn(_(id|index|idx|number|no))?", plain(n))]
+        parts = [n for n in turns[:1] if 1 < len(found[n].texts) <= MOST_LABELS]
+        parts += [roles["system_id"]] if varies("system_id") else []
+        for part in parts:
             roles.setdefault("cluster_id", roles["item_id"])
-            roles["item_id"] = f"{{{roles['item_id']}}}/{{{roles['system_id']}}}"
+            roles["item_id"] = with_part(roles["item_id"], f"{{{part}}}")
+    elif several and (item := _every_time(free, found[roles[several[0]]])):
+        roles["item_id"] = item
     elif several:
         raise JudgeSenseError(
             f"{where}: each item has several rows (column {roles[several[0]]!r}), but no "
@@ -112,6 +139,20 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
         )
     else:
         roles["item_id"] = ROW
+
+
+def with_part(item: str, part: str) -> str:
+    """The source of an item's id with one more part of it."""
+    return f"{item if '{' in item else f'{{{item}}}'}/{part}"
+
+
+def _every_time(free: Columns, several: Column) -> str | None:
+    """The column each of whose values is in as many rows as there are orders or runs; else the
+    number of the row that became several."""
+    for name, column in free.items():
+        if {*column.texts.values()} == {len(several.texts)} and len(column.texts) > MOST_TASKS:
+            return name
+    return ITEM if ITEM in free else None
 
 
 def is_named(target: str, key: str, column: Column) -> bool:

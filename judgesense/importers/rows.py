@@ -16,8 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Count, parse_json
-from judgesense.files.tables import Rows
-from judgesense.importers.columns import ColumnMap
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.columns import ColumnMap, values_in
 from judgesense.log.schema import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.tasks import NO_ORDER, ORDERS, prompt_id
 
@@ -118,6 +118,12 @@ def batch_of(columns: Columns) -> pa.RecordBatch:
 def _zipped(columns: Columns, n: int, *names: str) -> list[tuple[Any, ...]]:
     empty = [None] * n
     return list(zip(*(columns[name] or empty for name in names), strict=True))
+
+
+def cells_in(rows: Rows, name: str) -> list[Any]:
+    """A column's cells as text; None for those that are blank or lacking."""
+    cells = (None if value is ABSENT else value for value in values_in(rows, name) or ())
+    return texts_of([*cells]) or [None] * len(rows)
 
 
 def texts_of(values: Values) -> Values:

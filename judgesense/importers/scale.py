@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import ABSENT, Rows
+from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns
-from judgesense.importers.columns import values_in
 from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, top_of
-from judgesense.importers.rows import texts_of
+from judgesense.importers.rows import cells_in
 from judgesense.importers.values import SAME, fold, place_of
 from judgesense.text import join, sentence
 
@@ -89,15 +88,16 @@ def require_same_side(
     people: Sequence[str],
     mapping: Mapping[str, str],
     where: str,
+    notes: list[str],
 ) -> None:
     """Raise JudgeSenseError where the labels that ``mapping`` makes of people's words are reliably
-    the opposite of a judge's: ``hallucination: yes`` beside ``faithful``."""
+    the opposite of a judge's: ``hallucination: yes`` beside ``faithful``. ``notes`` says so where
+    both have the same words."""
     same: Counter[tuple[str, bool]] = Counter()
     for rows in blocks:
         sides = {
-            name: [place_of(fold(text or ""), SAME[0]) for text in _texts(values)]
+            name: [place_of(fold(text or ""), SAME[0]) for text in cells_in(rows, name)]
             for name in (*judged, *people)
-            if (values := values_in(rows, name)) is not None
         }
         for name in judged:
             for person in people:
@@ -106,7 +106,12 @@ def require_same_side(
                         same[name, one == two] += 1
     for name in judged:
         yes, no = same[name, True], same[name, False]
-        if no - yes > 3 * (yes + no) ** 0.5:
+        if no - yes > 3 * (yes + no) ** 0.5 and not mapping:
+            notes.append(
+                f"{name!r} says the opposite of people on {no} of {yes + no}: if the columns ask "
+                "opposite questions, turn the words of one"
+            )
+        elif no - yes > 3 * (yes + no) ** 0.5:
             labels = [*dict.fromkeys(mapping.values())]
             own = {key: label for key, label in mapping.items() if key not in labels}
             turned = {key: labels[-1 - labels.index(label)] for key, label in own.items()}
@@ -115,10 +120,6 @@ def require_same_side(
                 f"{where}: {name!r} says the opposite of people on {no} of {yes + no}; say which "
                 f"word is which: --map {' or --map '.join(maps)}"
             )
-
-
-def _texts(values: Iterable[object]) -> list[str | None]:
-    return texts_of([None if value is ABSENT else value for value in values]) or []
 
 
 _DECLARED = re.compile(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")

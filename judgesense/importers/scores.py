@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from judgesense.importers.label_space import comparable
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tools import (
     CODE,
+    CODE_NAMES,
     END_USER,
     KEYS,
     NESTED,
@@ -33,18 +33,12 @@ from judgesense.importers.tools import (
     scores_in,
 )
 from judgesense.importers.values import fold, number_in, parsed, word_of
-from judgesense.text import plural_s
+from judgesense.importers.who import JUDGE, matched, tokens, who
+from judgesense.text import join, plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
 """Names of the one value of an evaluator's output that is its verdict."""
 _LISTS = ("traces", "scores", "feedback", "annotations", "data", "results", "content")
-
-
-_WHO = re.compile(
-    r"(?:^|_)(?:human|people|person|expert|sme|annotator|annotation|reviewer|review|label|llm|ai"
-    r"|judge|model|eval|auto)(?=_|$)"
-)
-"""In a score's name, who scored."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     one of several scores. The same score twice is one, and a newer one replaces it. Raises
     JudgeSenseError for a row that is no score, and for a file without a model's.
     """
-    scores = _newest(list(_scores(path)), items)
+    scores = _newest(list(_scores(path, items)), items)
     judged = [score for score in scores if not score.is_by_person]
     users = Counter(each.task for each in judged if _is_of_users(each))
     if len(users) < len({each.task for each in judged}):
@@ -155,25 +149,27 @@ def _tasks_of_people(
     """
     ours, theirs = _words_by_name(judged), _words_by_name(people)
     names = [name for name in ours if pick in (None, name)]
-    alike = {_stem(name): name for name in reversed(names)}
-    tasks = {name: name if name in names else alike.get(_stem(name)) for name in theirs}
-    for stage in range(3):
+    stems = {_stem(name): name for name in reversed(names)}
+    pairs = matched(stems, map(_stem, theirs))
+    tasks = {
+        name: name if name in names else stems.get(pairs.get(_stem(name), "")) for name in theirs
+    }
+    for numbers in (False, True):
         left = [name for name, task in tasks.items() if task is None]
-        taken = {*tasks.values()}
         fits = [
             (name, task)
             for name in left
             for task in names
-            if task not in taken
-            and _compare(ours[task], theirs[name], numbers=stage == 2)
-            and (stage > 0 or _akin(name, task))
+            if task not in tasks.values() and _compare(ours[task], theirs[name], numbers)
         ]
+        if judges := [pair for pair in fits if who(pair[1]) == JUDGE]:
+            fits = judges  # Beside a scorer that only counts: LLMJudgeScorer.
         for pair in fits:
             if all(sum(each in other for other in fits) == 1 for each in pair):
                 tasks[pair[0]] = pair[1]
-                items.notes.append(
-                    f"scores {pair[0]!r} by people are read as labels of {pair[1]!r}"
-                )
+    for name, task in tasks.items():
+        if task not in (None, name):
+            items.notes.append(f"scores {name!r} by people are read as labels of {task!r}")
     for name in tasks:
         if tasks[name] is None:
             count = sum(each.task == name for each in people)
@@ -189,13 +185,6 @@ def _words_by_name(scores: list[Score]) -> dict[str, set[str]]:
     for score in scores:
         words.setdefault(score.task, set()).update(score.words)
     return words
-
-
-def _akin(one: str, other: str) -> bool:
-    """Whether two names have a word in common, but for its ending: ``relevant``, ``relevance``."""
-    pairs = product(plain(one).split("_"), plain(other).split("_"))
-    starts = ((a, b, max(4, min(len(a), len(b)) - 2)) for a, b in pairs)
-    return any(len(a) >= n <= len(b) and a[:n] == b[:n] for a, b, n in starts)
 
 
 def _compare(ours: set[str], theirs: set[str], numbers: bool) -> bool:
@@ -222,7 +211,7 @@ def _is_of_users(score: Score) -> bool:
 
 def _stem(name: str) -> str:
     """A score's name without who scored: ``tone`` of ``tone_human``."""
-    return _WHO.sub("", plain(name)).strip("_")
+    return "_".join(word for word in tokens(name) if who(word) is None)
 
 
 def _rows(path: Path) -> Iterator[Record]:
@@ -238,7 +227,8 @@ def _rows(path: Path) -> Iterator[Record]:
         yield Record(row, f"{path}, row {number}")
 
 
-def _scores(path: Path) -> Iterator[Score]:
+def _scores(path: Path, items: Items) -> Iterator[Score]:
+    computed = dict[str, None]()
     flat = (
         (record, row)
         for record in _rows(path)
@@ -249,6 +239,8 @@ def _scores(path: Path) -> Iterator[Score]:
         for values in scores_in(row):
             name = field_of(values, "name")
             kind = kind_of(values, name)
+            if CODE_NAMES.fullmatch(str(name)):
+                computed[str(name)] = None
             if (
                 kind in CODE
                 or values.get("valid") is False
@@ -281,6 +273,8 @@ def _scores(path: Path) -> Iterator[Score]:
                 context={} if own else _context(row),
                 place=record.place,
             )
+    if computed:
+        items.notes.append(f"{join([*map(repr, computed)])}: computed by code, no judge's verdicts")
 
 
 def _context(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,8 +282,13 @@ def _context(row: Mapping[str, Any]) -> dict[str, Any]:
     flat = {**row, **(info if isinstance(info := row.get("info"), Mapping) else {})}
     taken = {"info", "judge", "task", "people", "status", "error", "order", "repeat", "gold"}
     scores = {name.rpartition(".")[2] for name in NESTED} | {"data", "spans", "predictions"}
+    kept = {name: value for name, value in flat.items() if name not in taken | scores}
     return {
-        name: value for name, value in flat.items() if name not in taken | scores and value != ""
+        name: {k: v for k, v in value.items() if k not in scores}
+        if isinstance(value, Mapping)
+        else value
+        for name, value in kept.items()
+        if value != ""
     }
 
 

@@ -7,24 +7,35 @@ criteria become one task each; two columns of verdicts, one for each option orde
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import RATERS, ROLES, Column, Columns, columns_of, plain
-from judgesense.importers.columns import HUMAN, ORDER, TASK, VERDICT, values_in
-from judgesense.importers.tool_tables import RAGAS, table_of_tool
+from judgesense.files.tables import Rows
+from judgesense.importers.column_names import (
+    NOT_LABELS,
+    RATERS,
+    ROLES,
+    VERDICTS,
+    Column,
+    Columns,
+    columns_of,
+    item_of,
+    plain,
+)
+from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
+from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
+from judgesense.importers.tool_tables import table_of_tool
+from judgesense.importers.trailers import Trailers
 from judgesense.importers.values import (
     SAME,
     fold,
-    number_in,
+    is_usual,
     parsed,
     place_of,
-    word_of,
 )
 from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
+from judgesense.tasks import ORDERS
 from judgesense.text import join, plural_s
 
 Step = Callable[[Rows], Rows]
@@ -39,8 +50,21 @@ SIDES = (
 )
 """Names of the columns with the names of the two systems that are compared."""
 
-_FORWARD = "ab original orig normal forward first straight unswapped 1 g1 game1 round1"
-_BACKWARD = "ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2"
+_FORWARD = (
+    "ab original orig normal forward first straight unswapped 1 g1 game1 round1 normale "
+    "ursprünglich directo directa direct directe originale 正順 正序 順 原順 元順 정순"
+)
+_BACKWARD = (
+    "ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2 vertauscht "
+    "getauscht umgekehrt inversé inversée inverse invertido invertida inverso inversa invertito "
+    "invertita scambiato scambiata 逆順 反序 逆 交換後 交换后 역순"
+)
+_LEADS = re.compile(
+    r"\b([ab12])\b\s*(?:(?:/|→|->|>|-|vor|then|dann|puis|luego|poi)\s*[ab12]\b"
+    r"|(?:is |shown |wird )?(?:first|zuerst|d.abord|primero|prima|先))",
+    re.IGNORECASE,
+)
+"""What is shown first: ``A/B``, ``B → A``, ``B first``."""
 _AB, _BA = frozenset(_FORWARD.split()), frozenset(_BACKWARD.split())
 """In the name of a column of verdicts, the order of the options."""
 _ORDER = frozenset({"order", "pass", "position", "positions", "game", "round", "g", "options"})
@@ -48,13 +72,14 @@ _ORDINAL = frozenset({"first", "second", "1", "2"})
 """These name an order only beside a word for one."""
 
 
-def _order_in(name: str) -> tuple[str, int] | None:
+def order_in(name: str) -> tuple[str, int] | None:
     """A column's name without its order, and 0 for AB or 1 for BA; None without an order.
 
-    >>> _order_in("judge_pick_swapped_order (A = response_b)"), _order_in("winner_ab")
-    (('judge_pick', 1), ('winner', 0))
+    >>> order_in("judge_pick_swapped_order (A = response_b)"), order_in("Modellurteil A/B")
+    (('judge_pick', 1), ('modellurteil', 0))
     """
-    words = tokens(re.sub(r"\(.*\)", "", name))
+    joined = _LEADS.sub(lambda lead: f" {'ab' if lead[1] in 'aA1' else 'ba'} ", name)
+    words = tokens(re.sub(r"\([^)]*=[^)]*\)", "", joined))
     named = [word for word in words if word in _AB | _BA]
     if len(named) != 1 or (named[0] in _ORDINAL and not {*words} & _ORDER):
         return None
@@ -88,12 +113,16 @@ def through(steps: Iterable[Step], blocks: Iterable[Rows]) -> Iterator[Rows]:
 
 
 def shape_of(
-    read: Callable[[], Iterable[Rows]], given: Iterable[str], named: Collection[str] = ()
+    read: Callable[[], Iterable[Rows]],
+    given: Iterable[str],
+    named: Collection[str],
+    criteria: Criteria,
+    where: str,
 ) -> tuple[Shape, Columns, int]:
     """The shape of a file, and its columns and number of rows after that.
 
     ``given`` are the columns that the user names, of which ``named`` are of verdicts or people's
-    labels: where there are any, each row is a verdict.
+    labels: where there are any, each row is a verdict, or one of the ``criteria`` named.
     """
     shape, taken = Shape(), {*given}
     trailers = Trailers()
@@ -115,83 +144,102 @@ def shape_of(
         shape.steps.append(lambda rows: _spread(rows, listed))
         found = columns_of(shape.rows(read()))[0]
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
-        shape.steps.append(lambda rows: _with_objects(rows, nested))
+        shape.steps.append(lambda rows: _with(rows, nested, parsed))
         found = columns_of(shape.rows(read()))[0]
-    if not named:
-        if pairs := _criteria(found):
-            shape.steps.append(lambda rows: _by_criterion(rows, pairs))
-            parts = (f"{task} ({join([*of.values()])})" for task, of in pairs.items())
-            shape.notes.append(f"each criterion is a task: {join([*parts])}")
-            used = {name for of in pairs.values() for name in of.values()}
-            left = [n for n in found if who(n) == JUDGE and subject(n) in pairs and n not in used]
-            if left:
-                shape.notes.append(
-                    f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of each "
-                    "criterion one judge is read; to read another one, name it with --verdict"
-                )
-            shape.added = {"task": TASK, "raw_decision": VERDICT}
-            people = dict.fromkeys(target for of in pairs.values() for target in of)
-            shape.people = [target for target in people if target != VERDICT]
-            shape.has_tasks = True
-        elif orders := _both_orders(found):
-            shape.steps.append(lambda rows: _by_order(rows, *orders))
-            shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
-            left = [n for n in found if n not in orders and who(n) == JUDGE and _order_in(n)]
-            if left:
-                shape.notes.append(
-                    f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of the "
-                    "judges in both orders the first is read"
-                )
-            shape.added = {"raw_decision": VERDICT, "order": ORDER}
-        elif sides := _sides_swapped(found, shape.rows(read())):
-            shape.steps.append(lambda rows: _in_one_order(rows, *sides))
-            shape.notes.append(
-                f"{join([*map(repr, sides)])} change places between rows of an item: its two orders"
-            )
-            shape.added = {"order": ORDER}
-        elif (tool := table_of_tool(found)) is not None:
-            step, shape.added = tool
-            shape.steps += [step] if step is not None else []
+    sides = sides_of(found) or ()
+    others = {name: column for name, column in found.items() if name not in sides}
+    judges = {name for name in found if plain(name) in ROLES["judge"].split()}
+    if any(_first(text) != text for name in judges for text in found[name].texts):
+        shape.steps.append(lambda rows: _with(rows, judges, _first))
+        found = columns_of(shape.rows(read()))[0]
+    if pairs := criteria or ({} if named else criteria_in(others, where)):
+        _add_criteria(shape, found, pairs)
+    elif not named:
+        _add_orders(shape, found, read)
     if len(shape.steps):
         found, size = columns_of(shape.rows(read()))
     return shape, found, size
 
 
-_SUMS = (
-    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
-    "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
+def _add_criteria(shape: Shape, found: Columns, pairs: Criteria) -> None:
+    """Add the step of columns of criteria."""
+    shape.steps.append(lambda rows: by_criterion(rows, pairs))
+    parts = (f"{task} ({join([*of.values()])})" for task, of in pairs.items())
+    shape.notes.append(f"each criterion is a task: {join([*parts])}")
+    used = {name for of in pairs.values() for name in of.values()}
+    more = [n for n in found if who(n) == JUDGE and subject(n) in pairs and n not in used]
+    if more:
+        shape.notes.append(
+            f"{join([*map(repr, more)])} {'are' if more[1:] else 'is'} not used: of each "
+            "criterion one judge is read; to read another one, name it with --verdict"
+        )
+    shape.added = {"task": TASK, "raw_decision": VERDICT}
+    people = dict.fromkeys(target for of in pairs.values() for target in of)
+    shape.people = [target for target in people if target != VERDICT]
+    shape.has_tasks = True
+
+
+def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]) -> None:
+    """Add the step of a file in both option orders, or of a tool's table."""
+    if orders := _both_orders(found):
+        pairs = {order: {VERDICT: name} for order, name in zip(ORDERS, orders, strict=True)}
+        shape.steps.append(lambda rows: by_criterion(rows, pairs, ORDER))
+        shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
+        left = [n for n in found if n not in orders and who(n) == JUDGE and order_in(n)]
+        if left:
+            shape.notes.append(
+                f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of the "
+                "judges in both orders the first is read"
+            )
+        shape.added = {"raw_decision": VERDICT, "order": ORDER}
+    elif runs := _runs(found):
+        _add_runs(shape, runs)
+    elif sides := _sides_swapped(found, shape.rows(read())):
+        shape.steps.append(lambda rows: _in_one_order(rows, *sides))
+        shape.notes.append(
+            f"{join([*map(repr, sides)])} change places between rows of an item: its two orders"
+        )
+        shape.added = {"order": ORDER}
+    elif (tool := table_of_tool(found)) is not None:
+        step, shape.added = tool
+        shape.steps += [step] if step is not None else []
+
+
+_RUN = re.compile(
+    rf"(?:(.*?)_)?(?:{'|'.join(ROLES['repeat'].split())}|try|rep|lauf|durchlauf|essai|intento"
+    r"|corrida|tentativa|prova|运行|運行|試行|실행|第|(?=\d+(?:回|次|轮|회)))_?(\d+)(?:回目?|次|轮|회차?)?_?(.*)"
 )
-_TRAILER = frozenset(_SUMS.split())
+"""The number of a run in a column's name: ``judge_run_2``, ``第2回``."""
 
 
-class Trailers:
-    """Leaves out the rows in which a spreadsheet sums up: such a word, and numbers only."""
+def _runs(found: Columns) -> dict[str, dict[str, str]]:
+    """Judge -> run -> the column with its verdicts, where each run has a column of its own."""
+    by_judge: dict[str, dict[str, str]] = {}
+    for name, column in found.items():
+        match = _RUN.fullmatch(plain(name))
+        if match and column.labels and who(name) != PERSON and not NOT_LABELS.fullmatch(match[3]):
+            judge = "_".join(filter(None, (match[1], match[3])))
+            runs = by_judge.setdefault(judge, {})
+            if not runs or column.meets(found[next(iter(runs.values()))]):
+                runs[match[2]] = name
+    by_judge = {judge: runs for judge, runs in by_judge.items() if len(runs) > 1}
+    # Of a judge's verdict_1 and score_1, the first is read.
+    unnamed = next((name for name in ("", *VERDICTS) if name in by_judge), None)
+    return by_judge if unnamed is None else {"judge": by_judge[unnamed]}
 
-    def __init__(self) -> None:
-        self.count = 0
 
-    def __call__(self, rows: Rows) -> Rows:
-        """The rows without these."""
-        marked = {
-            at
-            for values in rows.columns.values()
-            for at, value in enumerate(values)
-            if isinstance(value, str) and len(value) < 12 and fold(value) in _TRAILER
-        }
-        left_out = {at for at in marked if self._sums_up(rows, at)}
-        if not left_out:
-            return rows
-        self.count += len(left_out)
-        at = [n for n in range(len(rows)) if n not in left_out]
-        columns = {name: [values[n] for n in at] for name, values in rows.columns.items()}
-        return Rows(columns, [rows.places[n] for n in at])
-
-    def _sums_up(self, rows: Rows, at: int) -> bool:
-        words = [word_of(str(v[at])) for v in rows.columns.values() if v[at] not in (None, ABSENT)]
-        said = [word for word in words if word is not None]
-        numbers = sum(number_in(word.rstrip("%")) is not None for word in said)
-        blank = len(rows.columns) - len(said)
-        return numbers > 0 and numbers == len(said) - 1 and (blank > 0 or len(said) < 4)
+def _add_runs(shape: Shape, runs: Mapping[str, Mapping[str, str]]) -> None:
+    """Add the steps of columns of one judge's runs, or of several judges'."""
+    numbers = dict.fromkeys(number for of in runs.values() for number in of)
+    pairs = {n: {judge: of[n] for judge, of in runs.items() if n in of} for n in numbers}
+    judges = {judge: {VERDICT: judge} for judge in runs}
+    shape.steps += [
+        lambda rows: by_criterion(rows, pairs, REPEAT),
+        lambda rows: by_criterion(rows, judges, "judge"),
+    ]
+    names = (f"{join([*map(repr, of.values())])} are runs of {judge}" for judge, of in runs.items())
+    shape.notes += names
+    shape.added = {"raw_decision": VERDICT, "repeat": REPEAT, "judge": "judge"}
 
 
 def _is_index(name: str, column: Column, size: int) -> bool:
@@ -208,7 +256,7 @@ def _is_nested(column: Column) -> bool:
     )
 
 
-_WHO = (*RATERS, "who")
+_WHO = (*RATERS, "who", "evaluator", "scorer", "author")
 
 
 def _is_list(column: Column, of_people: bool) -> bool:
@@ -225,120 +273,34 @@ def _is_list(column: Column, of_people: bool) -> bool:
 
 def _spread(rows: Rows, names: Collection[str]) -> Rows:
     """The rows with a column for each person in lists of objects: ``panel.ana``, ``panel.ben``."""
-    columns = dict(rows.columns)
+    columns, about = dict(rows.columns), ROLES["task"].split()
     for name in names:
         for at, cell in enumerate(values_in(rows, name) or []):
             for number, one in enumerate(cell if isinstance(cell, list) else parsed(cell) or [], 1):
-                person = next((one[key] for key in (*_WHO, "name") if key in one), number)
-                path = name if who(name) == PERSON else f"people.{name}"
-                columns.setdefault(f"{path}.{person}", [None] * len(rows))[at] = one
+                keys = [
+                    next((k for k in names if k in one), "") for names in ((*_WHO, "name"), about)
+                ]
+                person, criterion = (str(one.get(key, "")) for key in keys)
+                is_said = who(name) == PERSON or who(person) == JUDGE
+                path = [name if is_said else f"people.{name}", person or str(number), criterion]
+                cells = columns.setdefault(".".join(filter(None, path)), [None] * len(rows))
+                cells[at] = {key: value for key, value in one.items() if key not in keys}
     return Rows(columns, rows.places)
 
 
-def _with_objects(rows: Rows, names: Collection[str]) -> Rows:
-    columns = {
-        name: [parsed(value) for value in values] if name in names else values
-        for name, values in rows.columns.items()
-    }
-    return Rows(columns, rows.places)
+def _first(value: Any) -> Any:
+    """The first entry of a list: FastChat names a judge by its model and its prompt."""
+    listed = parsed(value)
+    return listed[0] if isinstance(listed, list) and listed else value
+
+
+def _with(rows: Rows, names: Collection[str], read: Callable[[Any], Any]) -> Rows:
+    changed = {n: [*map(read, cells)] for n, cells in rows.columns.items() if n in names}
+    return Rows({**rows.columns, **changed}, rows.places)
 
 
 def _without(rows: Rows, names: set[str]) -> Rows:
     return Rows({k: v for k, v in rows.columns.items() if k not in names}, rows.places)
-
-
-def _criteria(found: Columns) -> dict[str, dict[str, str]]:
-    """Criterion -> the columns that become `VERDICT`, and `HUMAN` or one for each of several
-    people; none for fewer than two criteria."""
-    usable = {n: c for n, c in found.items() if c.labels or c.decimals or not c.filled}
-    judged: dict[str, str] = {}
-    people: dict[str, dict[str, str]] = {}
-    for name in usable:
-        stem = subject(name)
-        if stem and not re.search(r"\d", stem) and who(name) == JUDGE:
-            judged.setdefault(stem, name)
-        elif stem and not re.search(r"\d", stem) and who(name) == PERSON:
-            people.setdefault(stem, {})[_without_subject(name, stem)] = name
-    if metrics := [name for name in found if plain(name) in RAGAS and found[name].filled]:
-        beside = {n: next((people[k] for k in people if _alike(k, plain(n))), {}) for n in metrics}
-        return {
-            plain(name): {VERDICT: name, **dict(zip([HUMAN], beside[name].values(), strict=False))}
-            for name in metrics
-        }
-    both = [key for key in judged if key in people]
-    if len(both) < 2 and len(judged) > 1:
-        people = _people_by_criterion(usable, judged)
-        both = [key for key in judged if key in people]
-    if len(both) < 2:
-        ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
-        own = {stem: {VERDICT: f"{stem}.label"} for stem in ends if f"{stem}.score" in found}
-        return dict(sorted(own.items())) if len(own) > 1 else {}
-    one = all(len(each) == 1 for each in people.values())
-    return {
-        key: {VERDICT: name}
-        | {HUMAN if one else person: each for person, each in people.get(key, {}).items()}
-        for key, name in judged.items()
-    }
-
-
-def _without_subject(name: str, stem: str) -> str:
-    words = [word for word in tokens(name) if word not in stem.split("_")]
-    return "_".join(words) or name
-
-
-def _people_by_criterion(found: Columns, judged: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Criterion -> person -> column, where the names begin with persons': ``mk_tone``, ``js_tone``
-    beside ``llm_tone``."""
-    people: dict[str, dict[str, str]] = {}
-    for name, column in found.items():
-        joined = "_".join(tokens(name))
-        for stem, verdicts in judged.items():
-            person = joined.removesuffix(f"_{stem}")
-            if who(name) is None and person != joined and column.meets(found[verdicts]):
-                people.setdefault(stem, {})[person] = name
-    counts = Counter(person for each in people.values() for person in each)
-    return {
-        stem: {person: name for person, name in each.items() if counts[person] > 1}
-        for stem, each in people.items()
-    }
-
-
-def _alike(person: str, metric: str) -> bool:
-    """Whether people's column is on a metric: ``human_faithful`` on ``faithfulness``."""
-    return len(person) > 4 and (metric.startswith(person) or person.startswith(metric))
-
-
-def about_metric(values: Mapping[str, Any], metric: str, metrics: Iterable[str]) -> dict[str, Any]:
-    """What a test's metadata says, without people's labels that name another of its metrics.
-
-    >>> about_metric({"human_correct": 1}, "Relevancy", ["Correctness", "Relevancy"])
-    {}
-    """
-    others = {plain(each) for each in metrics} - {plain(metric)}
-    stems = {name: subject(name) for name in values if who(name) == PERSON}
-    return {
-        name: value
-        for name, value in values.items()
-        if not (stem := stems.get(name)) or not any(_alike(stem, each) for each in others)
-    }
-
-
-def _by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]]) -> Rows:
-    """One row a criterion."""
-    used = {name for of in pairs.values() for name in of.values()}
-    used |= {name.partition(".")[0] for name in used if name not in rows.columns}
-    n, empty = len(pairs), [None] * len(rows)
-    columns: dict[str, list[Any]] = {
-        name: [value for value in values for _ in range(n)]
-        for name, values in rows.columns.items()
-        if name not in used
-    }
-    for column in dict.fromkeys(target for of in pairs.values() for target in of):
-        parts = [values_in(rows, of[column]) if column in of else empty for of in pairs.values()]
-        cells = zip(*(part or empty for part in parts), strict=True)
-        columns[column] = [None if v is ABSENT else v for row in cells for v in row]
-    columns[TASK] = [*pairs] * len(rows)
-    return Rows(columns, [place for place in rows.places for _ in range(n)])
 
 
 def _both_orders(found: Columns) -> tuple[str, str] | None:
@@ -346,7 +308,7 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
     by_stem: dict[str, dict[int, str]] = {}
     labels = {"_".join(tokens(name)): name for name, column in found.items() if column.labels}
     for name in labels.values():
-        if who(name) != PERSON and (order := _order_in(name)) is not None:
+        if who(name) != PERSON and (order := order_in(name)) is not None:
             by_stem.setdefault(order[0], {}).setdefault(order[1], name)
     for stem, pair in by_stem.items():
         if 0 not in pair and stem in labels:
@@ -362,37 +324,41 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
     return None
 
 
-def _by_order(rows: Rows, ab: str, ba: str) -> Rows:
-    """One row an option order."""
-    columns: dict[str, list[Any]] = {
-        name: [value for value in values for _ in range(2)]
-        for name, values in rows.columns.items()
-        if name not in (ab, ba, ORDER)
-    }
-    pairs = zip(rows.columns[ab], rows.columns[ba], strict=True)
-    columns[VERDICT] = [value for pair in pairs for value in pair]
-    columns[ORDER] = ["AB", "BA"] * len(rows)
-    return Rows(columns, [place for place in rows.places for _ in range(2)])
-
-
 def sides_of(found: Columns) -> tuple[str, str] | None:
-    """The columns with the names of the two systems that are compared."""
-    by_name = {plain(name): name for name in found}
-    return next(((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None)
+    """The columns with the names of the two systems that are compared: of usual names, or of names
+    that end in A and B, whose values are the same few names. Columns of yes and no are verdicts."""
+    by_name = {plain(name): name for name, column in found.items() if column.sides is None}
+    if usual := next(
+        ((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None
+    ):
+        return usual
+    ends: dict[str, str] = {}
+    for name, column in found.items():
+        *words, last = tokens(name) or [""]
+        is_end = last in ("a", "b", "left", "right") or (
+            last in ("1", "2") and subject(" ".join(words))
+        )
+        if words and is_end and column.labels and who(name) != PERSON:
+            ends.setdefault(last, name)
+    pairs = [
+        (ends[a], ends[b]) for a, b in ("ab", "12", ("left", "right")) if {a, b} <= ends.keys()
+    ]
+    for pair in pairs:
+        one, two = (found[name].words.keys() for name in pair)
+        same = len(one & two) > 1 or (len(one) == len(two) == 1 and one != two)
+        if same and not is_usual(one | two):
+            return pair
+    return None
 
 
 def _sides_swapped(found: Columns, blocks: Iterable[Rows]) -> tuple[str, str] | None:
-    """`sides_of` a file in which an item has rows of both orders, and no column says which."""
-    by_name = {plain(name): name for name in reversed([*found])}
-    ids = [by_name[key] for key in ROLES["item_id"].split() if key in by_name]
-    sides = sides_of(found)
-    orders = {*ROLES["order"].split()} - {*map(plain, sides or ())}
-    if sides is None or not ids or by_name.keys() & orders:
+    """`sides_of` a file in which an item has rows of both orders of the two, as they were shown."""
+    sides, item = sides_of(found), item_of(found)
+    if sides is None or item is None:
         return None
-    first, second = sides
     seen: set[tuple[str, ...]] = set()
     for rows in blocks:
-        cells = (rows.columns.get(name) or [None] * len(rows) for name in (ids[0], first, second))
+        cells = (rows.columns.get(name) or [None] * len(rows) for name in (item, *sides))
         seen |= {tuple(map(str, row)) for row in zip(*cells, strict=True)}
     swapped = any(a != b and (item, b, a) in seen for item, a, b in seen)
     return sides if swapped else None

@@ -8,30 +8,19 @@ from functools import partial
 
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Column, Columns
-from judgesense.importers.columns import HUMAN, ITEM, SYSTEM, VERDICT
+from judgesense.importers.columns import HUMAN, ITEM, ORDER, SYSTEM, VERDICT
 from judgesense.importers.rows import texts_of
-from judgesense.importers.values import NUMBER
+from judgesense.importers.values import NUMBER, parsed
 from judgesense.importers.who import PERSON, who
+from judgesense.tasks import ORDERS
 
-RAGAS = frozenset(
-    {
-        "answer_correctness",
-        "answer_relevancy",
-        "answer_similarity",
-        "context_entity_recall",
-        "context_precision",
-        "context_recall",
-        "context_relevance",
-        "factual_correctness",
-        "faithfulness",
-        "llm_context_precision_with_reference",
-        "llm_context_precision_without_reference",
-        "noise_sensitivity",
-        "response_groundedness",
-        "response_relevancy",
-        "semantic_similarity",
-    }
+_RAGAS = (
+    "answer_correctness answer_relevancy answer_similarity context_entity_recall "
+    "context_precision context_recall context_relevance factual_correctness faithfulness "
+    "llm_context_precision_with_reference llm_context_precision_without_reference "
+    "noise_sensitivity response_groundedness response_relevancy semantic_similarity "
 )
+RAGAS = frozenset(_RAGAS.split())
 """Columns of ragas' results, each a metric."""
 
 
@@ -45,6 +34,8 @@ def table_of_tool(
         two = len(found["generator_1"].texts) == len(found["generator_2"].texts) == 1
         added = {"raw_decision": VERDICT, **({"gold": HUMAN} if people else {})}
         return partial(_of_alpaca, people=people, named=two), added
+    if "games" in found and _GAMES.search(next(iter(found["games"].texts), "")):
+        return _of_games, {"raw_decision": VERDICT, "order": ORDER}
     if {"doc_id", "target", "filtered_resps"} <= found.keys():
         return _of_lm_eval, {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
     if {"Status", "Score", "Named Scores", "Grader Reason"} <= found.keys():
@@ -53,6 +44,22 @@ def table_of_tool(
         added = {"raw_decision": VERDICT, "system_id": SYSTEM, "item_id": ITEM}
         return partial(_of_promptfoo, names=graded), added
     return None
+
+
+_GAMES = re.compile(r"[\"']score[\"']: *[\"']\[*[AB] ?[<>=]|[\"']score[\"']: *null")
+
+
+def _of_games(rows: Rows) -> Rows:
+    """Two rows a row of Arena-Hard, whose second game shows the answers in the other order."""
+    games = [parsed(cell) for cell in rows.columns["games"]]
+    columns = {n: [v for v in values for _ in ORDERS] for n, values in rows.columns.items()}
+    pairs = [(*(cell if isinstance(cell, list) else ()), {}, {})[:2] for cell in games]
+    cells = [game if isinstance(game, dict) else {} for pair in pairs for game in pair]
+    columns[VERDICT] = [game.get("score") for game in cells]
+    columns["raw_text"] = [game.get("judgment") for game in cells]
+    columns[ORDER] = [*ORDERS] * len(rows)
+    del columns["games"]
+    return Rows(columns, [place for place in rows.places for _ in ORDERS])
 
 
 def _of_alpaca(rows: Rows, people: str | None, named: bool) -> Rows:

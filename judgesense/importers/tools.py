@@ -1,8 +1,9 @@
 """What each tool calls the parts of a score, and where it keeps them.
 
 MLflow traces (``info.assessments``), Phoenix annotations, Opik traces (``feedback_scores``),
-OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, LangSmith feedback,
-Weave feedback, Label Studio tasks, and the ``scores`` of Braintrust and Weave evaluations.
+OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, feedback of
+LangSmith and Weave, tasks of Label Studio and Prodigy, records of Argilla, the log of OpenAI's
+evals, and the ``scores`` of Braintrust and Weave evaluations.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from judgesense.importers.column_names import NOT_LABELS, plain
+from judgesense.importers.values import SAME, fold, place_of
+from judgesense.importers.who import JUDGE, PERSON, tokens, who
 
 NESTED = (
     "info.assessments",
@@ -22,106 +27,30 @@ NESTED = (
 )
 """Where a row holds its scores; a row without any of them is a score itself."""
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "name": (
-        "assessment_name",
-        "annotation_name",
-        "attributes.gen_ai.evaluation.name",
-        "gen_ai.evaluation.name",
-        "feedback_type",
-        "name",
-        "key",
-        "from_name",
-    ),
-    "label": (
-        "stringValue",
-        "string_value",
-        "result.label",
-        "attributes.gen_ai.evaluation.score.label",
-        "gen_ai.evaluation.score.label",
-        "category_name",
-        "label",
-    ),
-    "value": (
-        "feedback.value",
-        "expectation.value",
-        "payload.value",
-        "payload.output.passed",
-        "payload.output.score",
-        "payload.output.label",
-        "payload.output",
-        "result.score",
-        "attributes.gen_ai.evaluation.score.value",
-        "gen_ai.evaluation.score.value",
-        "value",
-        "score",
-    ),
-    "kind": (
-        "source.source_type",
-        "annotator_kind",
-        "feedback_source.type",
-        "source.type",
-        "source",
-        "eventName",
-    ),
-    "who": (
-        "source.source_id",
-        "authorUserId",
-        "author_user_id",
-        "authorUserName",
-        "feedback_source.user_name",
-        "feedback_source.user_id",
-        "completed_by",
-        "user_id",
-        "last_updated_by",
-        "created_by",
-        "creator",
-        "identifier",
-        "attributes.reviewer.name",
-        "attributes.enduser.id",
-    ),
-    "why": (
-        "rationale",
-        "comment",
-        "reason",
-        "result.explanation",
-        "attributes.gen_ai.evaluation.explanation",
-        "gen_ai.evaluation.explanation",
-        "explanation",
-    ),
-    "when": (
-        "last_update_time",
-        "create_time",
-        "last_updated_at",
-        "updatedAt",
-        "updated_at",
-        "modified_at",
-        "createdAt",
-        "created_at",
-        "timeUnixNano",
-        "timestamp",
-    ),
-    "error": (
-        "feedback.error.error_message",
-        "feedback.error",
-        "error.error_message",
-        "attributes.error.type",
-        "error",
-    ),
-    "model": ("metadata.model", "judge_model", "model_version"),
-    "item": (
-        "attributes.gen_ai.response.id",
-        "gen_ai.response.id",
-        "trace_id",
-        "traceId",
-        "run_id",
-        "span_id",
-        "spanId",
-        "call_id",
-        "info.trace_id",
-        "id",
-    ),
-    "part": ("observationId", "observation_id", "spanId", "span_id"),
+FIELDS: Mapping[str, str] = {
+    "name": "assessment_name annotation_name attributes.gen_ai.evaluation.name "
+    "gen_ai.evaluation.name feedback_type name key from_name",
+    "label": "stringValue string_value result.label attributes.gen_ai.evaluation.score.label "
+    "gen_ai.evaluation.score.label category_name label",
+    "value": "feedback.value expectation.value payload.value payload.detoned payload.emoji "
+    "payload.output.passed payload.output.score payload.output.label payload.output "
+    "result.score attributes.gen_ai.evaluation.score.value gen_ai.evaluation.score.value "
+    "value score",
+    "kind": "source.source_type annotator_kind feedback_source.type source.type source eventName",
+    "who": "source.source_id authorUserId author_user_id authorUserName "
+    "feedback_source.user_name feedback_source.user_id completed_by user_id wb_user_id "
+    "last_updated_by created_by creator identifier attributes.reviewer.name "
+    "attributes.enduser.id",
+    "why": "rationale comment reason result.explanation "
+    "attributes.gen_ai.evaluation.explanation gen_ai.evaluation.explanation explanation",
+    "when": "last_update_time create_time last_updated_at updatedAt updated_at modified_at "
+    "createdAt created_at timeUnixNano timestamp",
+    "error": "feedback.error.error_message feedback.error error.error_message "
+    "attributes.error.type error",
+    "model": "metadata.model judge_model model_version",
+    "item": "_task_hash sample_id attributes.gen_ai.response.id gen_ai.response.id trace_id "
+    "traceId run_id span_id spanId call_id info.trace_id id",
+    "part": "observationId observation_id spanId span_id",
 }
 """The names of a score's parts, the best first; dots reach into objects."""
 
@@ -143,6 +72,13 @@ END_USER = re.compile(r"(?:^|_)(?:users?|customers?|thumbs?)(?=_|$)")
 CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
 """Those of a score that neither a person nor a model gave."""
 
+CODE_NAMES = re.compile(
+    r"(.*[ _.])?(levenshtein|bleu|rouge|meteor|edit_?distance|exact_?match|(is|valid)_json"
+    r"|json_(is_)?valid|latency|token_?count|length_?(check|scorer)|regex)(\W|_|\d|ratio|score|l)*",
+    re.IGNORECASE,
+)
+"""Names of scores that code computes."""
+
 KEYS = (
     ("traceId", "name", "source"),
     ("trace_id", "name", "source"),
@@ -160,6 +96,10 @@ KEYS = (
     ("id", "scores"),
     ("call_id", "feedback_type"),
     ("op_name", "summary"),
+    ("spec",),
+    ("sample_id", "type", "data"),
+    ("responses", "suggestions"),
+    ("answer", "_task_hash"),
 )
 """Columns of which a file of scores has one set."""
 
@@ -175,7 +115,7 @@ def inside(values: Mapping[str, Any], path: str) -> Any:
 
 def field_of(values: Mapping[str, Any], field: str) -> Any:
     """A part of a score, by the first of its names that has a value."""
-    found = (inside(values, name) for name in FIELDS[field])
+    found = (inside(values, name) for name in FIELDS[field].split())
     return next((each for each in found if each not in (None, "", {}, [])), None)
 
 
@@ -189,8 +129,11 @@ def kind_of(values: Mapping[str, Any], name: object) -> str:
     by_name = re.fullmatch(r"wandb\.(annotation|runnable)\..*", str(name))
     if by_name:
         return "HUMAN" if by_name[1] == "annotation" else "LLM"
-    if str(name).startswith("wandb.reaction"):
+    if str(name).startswith("wandb.note") or CODE_NAMES.fullmatch(str(name)):
         return "CODE"
+    if str(name).startswith("wandb.reaction"):
+        emoji = fold(str(field_of(values, "value")))
+        return "CODE" if place_of(emoji, SAME[0]) is None else "HUMAN"
     unsaid = kind in ("", "gen_ai.evaluation.result")
     return "HUMAN" if unsaid and _BY_PERSON.fullmatch(str(name)) else kind
 
@@ -199,6 +142,17 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The scores in a row of an export, each as an object with the names of `FIELDS`."""
     if isinstance(row.get("data"), Mapping) and "annotations" in row:
         yield from _label_studio(row)
+        return
+    if {"responses", "suggestions"} <= row.keys():
+        yield from _argilla(row)
+        return
+    if "spec" in row or "final_report" in row or "sample_id" in row:
+        yield from _openai_evals(row)
+        return
+    if "op_name" in row and isinstance(held := inside(row, "output.scores"), Mapping):
+        yield from _by_name(held)
+    if {"answer", "_task_hash"} <= row.keys():
+        yield from _prodigy(row)
         return
     for path in NESTED:
         held = inside(row, path)
@@ -251,12 +205,82 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
 def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The scores of an object that names each: a value, or an object with one and a reason."""
     for name, held in scores.items():
-        if isinstance(held, Mapping):
+        said = {k: v for k, v in held.items() if who(k)} if isinstance(held, Mapping) else {}
+        if said and len(said) == len(held):
+            for key, value in said.items():
+                kind = "HUMAN" if who(key) == PERSON else "LLM"
+                yield {"name": name, "value": value, "annotator_kind": kind, "user_id": key}
+        elif isinstance(held, Mapping):
             keys = [key for key in held if key in ("passed", "pass", "score", "value", "label")]
             value = next((held[key] for key in keys), None)
             yield {**held, "name": name, "value": value}
         else:
             yield {"name": name, "value": held}
+
+
+def _openai_evals(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A choice in the log of OpenAI's evals, or a match with what people chose: of its events,
+    these are the verdicts."""
+    data = row.get("data")
+    if not isinstance(data, Mapping) or row.get("type") not in ("metrics", "match"):
+        return
+    name = str(row.get("sample_id")).rpartition(".")[0] or "choice"
+    picked = next((data[key] for key in ("choice", "picked", "sampled") if key in data), None)
+    if row["type"] == "match" or "choice" in data:
+        yield {"name": name, "value": picked, "annotator_kind": "LLM"}
+    if row["type"] == "match":
+        yield {"name": name, "value": data.get("expected"), "annotator_kind": "HUMAN"}
+
+
+def _argilla(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """People's responses to each question of a record of Argilla, and models' suggestions; older
+    exports list them."""
+    given: list[tuple[str, str, Any]] = []
+    for kind, key in (("HUMAN", "responses"), ("LLM", "suggestions")):
+        held = row[key]
+        for question, each in held.items() if isinstance(held, Mapping) else ():
+            given += [(kind, question, one) for one in (each if isinstance(each, list) else [each])]
+        for one in _listed(held):
+            values = one.get("values") if isinstance(one, Mapping) else None
+            if isinstance(values, Mapping):
+                given += [(kind, question, {**one, **each}) for question, each in values.items()]
+            elif isinstance(one, Mapping):
+                given.append((kind, str(one.get("question_name") or one.get("question")), one))
+    for kind, question, one in given:
+        if isinstance(one, Mapping) and one.get("status") not in ("discarded", "draft"):
+            value, who_said = one.get("value"), one.get("user_id") or one.get("agent")
+            yield {
+                "name": question,
+                "value": value,
+                "annotator_kind": kind,
+                "user_id": who_said,
+                "model_version": one.get("agent"),
+            }
+
+
+def _prodigy(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A person's answer to a task of Prodigy, and what the task says of a judge's verdict."""
+    chosen = row.get("accept", [row["answer"]])
+    if row["answer"] != "ignore" and isinstance(chosen, list) and len(chosen) == 1:
+        person = row.get("_annotator_id") or row.get("_session_id")
+        given = {"name": "choice", "value": chosen[0], "annotator_kind": "HUMAN"}
+        yield {**given, "user_id": person, "updated_at": row.get("_timestamp")}
+    told = {**row, **(row["meta"] if isinstance(row.get("meta"), Mapping) else {})}
+    verdicts = {
+        name: value
+        for name, value in told.items()
+        if who(name) == JUDGE
+        and not NOT_LABELS.fullmatch(plain(name))
+        and tokens(name)[-1] not in ("model", "version", "prompt")
+        and isinstance(value, (str, bool, int, float))
+    }
+    model = next((value for name, value in told.items() if tokens(name)[-1:] == ["model"]), None)
+    for name, value in verdicts.items():
+        said = {"name": "choice", "value": value, "annotator_kind": "LLM"}
+        yield {
+            **said,
+            "model_version": name if model is None or verdicts.keys() - {name} else model,
+        }
 
 
 def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -271,7 +295,11 @@ def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 value = result.get("value") if isinstance(result, Mapping) else None
                 if isinstance(value, Mapping):
                     held = next(
-                        (value[n] for n in ("choices", "rating", "number", "text") if n in value),
+                        (
+                            value[n]
+                            for n in ("choices", "rating", "number", "text", "selected")
+                            if n in value
+                        ),
                         None,
                     )
                     yield {

@@ -47,13 +47,13 @@ SAME = (
         "a 1 first left model_a model_1 response_a response_1 answer_a assistant_a output_a "
         "output_1 m answer_1 option_a option_1 risposta_1 risposta_a respuesta_1 respuesta_a "
         "resposta_1 resposta_a réponse_1 réponse_a antwort_1 antwort_a prima primo primera primero "
-        "primeira première premier erste",
+        "primeira première premier erste a>b a>>b b<a b<<a",
         "b 2 second right model_b model_2 response_b response_2 answer_b assistant_b output_b "
         "output_2 answer_2 option_b option_2 risposta_2 risposta_b respuesta_2 respuesta_b "
         "resposta_2 resposta_b réponse_2 réponse_b antwort_2 antwort_b seconda secondo segunda "
-        "segundo seconde deuxième zweite",
+        "segundo seconde deuxième zweite b>a b>>a a<b a<<b",
         "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied pareggio pari "
-        "empate égalité unentschieden gleich 引き分け 무승부 平局",
+        "a=b a~b a~=b empate égalité unentschieden gleich 引き分け 무승부 平局",
     ),
     (
         "c correct right yes true pass full fully good 1 accept",
@@ -83,27 +83,17 @@ _BETWEEN = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
 NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
-_NOTHING = frozenset(
-    {
-        "",
-        "n/a",
-        "#n/a",
-        "na",
-        "nan",
-        "null",
-        "<na>",
-        "nil",
-        "#value!",
-        "#ref!",
-        "-",
-        "--",
-        "?",
-        "??",
-        "???",
-        "n.a.",
-    }
-    | {"k. a.", "k.a.", "keine angabe", "s/o", "n. v."}
+_POINTS = re.compile(
+    r"(\d{1,6}(?:\.\d+|,\d{1,2})?)\s*(%|％|分|点|점|星|pts?\.?|points?|punkte?|puntos?|punti|pontos?|stars?|sterne?)?",
+    re.IGNORECASE,
 )
+"""A score with a comma for its point, or with the word for points."""
+
+_BLANK = (
+    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,n.a.,k. a.,k.a.,keine angabe,s/o,"
+    "n. v."
+)
+_NOTHING = frozenset(_BLANK.split(","))
 _AT_START = re.compile(
     r"\W*(?:"
     r"\W*error\]|(?:[\w.]+\.)?\w*(?:error|erreur|fehler|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
@@ -118,7 +108,13 @@ _AT_START = re.compile(
     r"|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
     r"|context[ _](?:length|window)|(?:this model's )?maximum context|prompt is too long"
     r"|(?:could|can) ?not (?:parse|extract)|failed to (?:parse|extract|decode|get|generate|call)"
-    r"|unable to (?:parse|extract)|unparse?able|parse_error|invalid json|json ?decode|no json\b"
+    r"|unable to (?:parse|extract)|unparse?able|invalid json|json ?decode|no json\b"
+    r"|not[ _]pars(?:e?able|ed)\b|pars(?:e|ing)[ _](?:error|fail\w*)"
+    r"|invalid (?:output|response|format)\b|no (?:grade|verdict|label) found\b"
+    r"|(?:final )?(?:grade|score|verdict|label|rating) not found\b"
+    r"|[\[_<]{1,2}(?:invalid|no[ _]?match|unknown|missing)[\]_>]{1,2}\s*$"
+    r"|(?:调用|请求|解析)(?:失败|错误|超时)|超时|(?:api ?)?(?:エラー|오류)|タイムアウト|시간 초과"
+    r"|zeitüberschreitung|délai dépassé|tiempo de espera|délai d.attente|tempo esgotado"
     r"|scorer_error|traceback \(most recent)",
     re.IGNORECASE,
 )
@@ -166,14 +162,16 @@ def has_failed(text: str | None) -> bool:
 def word_of(cell: str | None) -> str | None:
     """A cell's word: none for a cell that says nothing, and 3 for the 3.0 of tables with gaps.
 
-    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A"), word_of("★★★☆☆")
-    ('3', '0.05', None, '3')
+    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A"), word_of("★★★☆☆"), word_of("８４分")
+    ('3', '0.05', None, '3', '84')
     """
     text = (cell or "").replace("\0", "").strip()
     if says_nothing(text):
         return None
     if not text.strip("★☆⭐ ") and (stars := text.count("★") + text.count("⭐")):
         return str(stars)
+    if (points := _POINTS.fullmatch(text)) and not (text.isascii() and NUMBER.fullmatch(text)):
+        text = f"{float(points[1].replace(',', '.')):g}"
     return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
 
 
@@ -230,6 +228,11 @@ _OUT_OF = re.compile(r"\b(\d+)(?:\.0+)?\s*(?:/|out of)\s*(\d+)\b")
 _CLAUSE = re.compile(r"[,，.。;；:：!！]")
 
 
+UNREAD = "invalid"
+"""What tools write for a reply that they cannot read; a label only beside ``valid``, or where
+people use it."""
+
+
 @lru_cache(maxsize=100_000)
 def stated(text: str, labels: tuple[str, ...]) -> str:
     """The label that a short text states, also in another language: UNCLEAR without one.
@@ -240,6 +243,8 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
     if (label := parse(text, labels)) in labels:
         return label
     known = spellings(labels)
+    if fold(text) == UNREAD and not known.keys() & {UNREAD, "valid"}:
+        return UNCLEAR
     if is_scale(labels) and (share := _OUT_OF.search(text)):
         # "4/5" is a 4 where ratings go up to 4 or 5; "4/10" is on another scale.
         most = max(map(int, labels))
@@ -275,6 +280,24 @@ def misspelt(word: str, labels: Iterable[str]) -> str | None:
         if len(label) > 4 and place_of(label, SAME[0]) is not None and _one_edit(word, label)
     ]
     return near[0] if len(near) == 1 else None
+
+
+def abbreviated(text: str, labels: Iterable[str]) -> str | None:
+    """The one of some folded labels that a text writes shorter, with a full stop.
+
+    >>> abbreviated("teilw. richtig", ["richtig", "teilweise richtig"]), abbreviated("No.", ["not"])
+    ('teilweise richtig', None)
+    """
+    words = text.casefold().replace(".", ". ").split()
+    if "." not in text or not all(re.fullmatch(r"[^\W\d_]+\.?", word) for word in words):
+        return None
+    if len(words) == 1 and (len(words[0]) < 4 or place_of(fold(text), SAME[0]) is not None):
+        return None
+    inside = r"\w*" if len(words) > 1 else ""  # tlw. of teilweise
+    forms = (inside.join(w[:-1]) + r"\w*" if w[-1] == "." else w for w in words)
+    form = re.compile(" ".join(forms))
+    found = [label for label in labels if label != fold(text) and form.fullmatch(label)]
+    return found[0] if len(found) == 1 else None
 
 
 def _one_edit(one: str, other: str) -> bool:

@@ -30,9 +30,10 @@ from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ADDED, NAMES, ROW, ColumnMap
 from judgesense.importers.copies import Copies
 from judgesense.importers.label_space import space_of
+from judgesense.importers.layout import Layout, lay_out
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
-from judgesense.importers.reading import Layout, lay_out, understand
+from judgesense.importers.reading import understand
 from judgesense.importers.rows import converted, texts_of
 from judgesense.importers.shape import Step, through
 from judgesense.importers.values import LONGEST, MOST, fold, stated, word_of
@@ -247,7 +248,12 @@ def _labels(
     is_numeric = all(number_of(word) is not None for word in words[0])
     if not is_numeric and all(held[name].labels for name in (verdict, *gold)):
         return space_of(held, [verdict], gold, str(path), mapping, []) or ()
-    union = {key: word for column in reversed(words) for key, word in column.items()}
+    union = {
+        key: word
+        for column in reversed(words)
+        for key, word in column.items()
+        if not is_numeric or number_of(word) is not None  # "not rated" is no rating.
+    }
     if max(map(len, union)) > LONGEST:
         raise JudgeSenseError(
             f"{path}: {verdict!r} holds texts such as {held[verdict].shown!r}, not verdicts; name "

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import product
 
 JUDGE, PERSON = "judge", "person"
 
@@ -17,20 +19,25 @@ _MODELS = (
     "falcon* vicuna* granite* nemotron* hunyuan* palm bard davinci* selene prometheus geval "
     "auto autograde autograder autorater autoeval autoscore automated automatic automatisch* "
     "automatique automático automática model models modelo* modello modèle* modele modell bot "
-    "machine 模型 自動 自动 機械 모델 자동"
+    "machine 大模型 模型 自動 自动 機械 모델 자동 модель* ии yapay zeka"
 )
 """A model, also where other words name people: ``llm_annotator``."""
 _JUDGES = (
     "judge judges juge juez jueza juiz juíza giudice giudizio richter grader scorer verifier "
-    "evaluator eval evals classifier predicted prediction 裁判 判定 심사 판정"
+    "evaluator eval evals classifier predicted prediction urteil modellurteil* hakem судья суддя "
+    "裁判 判定 评审 評審 评判 심사 판정"
 )
 _PEOPLE = (
-    "human* humain* people person persona expert* esperto esperti especialista* specialist sme "
+    "hum human* humain* people person persona expert* esperto esperti especialista* specialist sme "
     "smes reviewer* rater* voter* annotator* annotated annotation* annotatore annotateur* "
     "anotador* anotadora labeler* labeller* coder* worker* crowd* qa panel gold golden truth "
     "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
     "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
-    "人手 人工 人間 人间 人类 专家 専門家 標注 标注 評価者 사람 평가자 전문가 검수"
+    "annotatric* évaluatric* valutatric* revisora relecteur* relectrice* correcteur* bewerter* "
+    "korrektor* maintainer* auditor* adjudicat* insan uzman* człowiek ekspert* "
+    "человек* люди эксперт* асессор* разметчик* людина експерт* "
+    "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 评审员 評審員 "
+    "教师 教師 老师 先生 교사 医生 医師 审核员 標注 标注 評価者 사람 평가자 전문가 검수"
 )
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
@@ -43,10 +50,20 @@ _JUDGED = (
     "useful safe polite pass passes approve* works answer* answered 正 올바"
 )
 """What people are asked about an output: "Is it correct?", not "Is it urgent?"."""
+_CRITERIA = (
+    "accura* corret* corrett* correct* korrekt* richtig* exact* précis* faithful* ground* factual* "
+    "relevan* helpful* useful* complete* vollständig* complétude concis* clar* klar* fluen* "
+    "flüssig* coheren* cohéren* consisten* tone ton tono style stil* polite* höflich* safe* "
+    "harmless* toxic* hallucinat* readab* adequa* empath* format* grammar* brevity depth "
+    "准确* 正确* 完整* 清晰* 流畅* 相关* 语气* 礼貌* 正確* 明確* 流暢* 関連* 丁寧* "
+    "정확* 명확* 유창* 관련*"
+)
+"""Criteria that outputs are judged by, where persons' names could stand, too."""
 _WHAT = (
     "score scores label labels verdict rating ratings grade judgement judgment decision choice "
     "pred prediction value result answer reason reasons explanation comment model name id response "
-    "output raw winner text said check pick 점수 평점 評価 得点"
+    "output raw winner text said check pick feedback note nota noten "
+    "점수 평점 評価 得点 评分 評分 打分 得分 分数"
 )
 """What was said, without saying on what."""
 
@@ -69,7 +86,7 @@ def tokens(name: str) -> list[str]:
 
 def _is_one(token: str, words: str) -> bool:
     return any(
-        token == word
+        word in (token, token.rstrip("0123456789"))
         or (word[-1] == "*" and token.startswith(word[:-1]))
         or (word[0] > "\u3000" and word in token)
         for word in words.split()
@@ -90,11 +107,14 @@ def who(name: str) -> str | None:
     return None
 
 
-def person_at_edge(name: str) -> str | None:
-    """The word for a person at the start or the end of a name that names no judge."""
+def person_at_edge(name: str, anywhere: bool = False) -> str | None:
+    """The word for a person at the start or the end of a name that names no judge, or in it."""
     words = tokens(name)
-    ends = [word for word in words[:1] + words[-1:] if _is_one(word, _PEOPLE)]
-    return ends[0].rstrip("0123456789") if ends and who(name) == PERSON else None
+    if who(name) != PERSON:
+        return None
+    ends = words if anywhere else words[:1] + words[-1:]
+    named = (w.strip("*") for end in ends for w in _PEOPLE.split() if _is_one(end, w))
+    return next(named, None)
 
 
 def is_perhaps_person(name: str) -> bool:
@@ -108,15 +128,91 @@ def is_perhaps_person(name: str) -> bool:
     return asks or any(_is_one(word, _PERHAPS) for word in words)
 
 
+_VERSION = re.compile(r"\d|(mini|nano|turbo|pro|flash|lite|instruct)$")
+"""In a model's name, what is no subject."""
+
+
 def subject(name: str) -> str:
     """What a verdict is about: its name without who said it and what was said.
 
-    >>> subject("LLM判定_正確性"), subject("human_tone_score"), subject("judge_rating")
-    ('正確性', 'tone', '')
+    >>> subject("人工准确性评分"), subject("Rater 2 tone"), subject("GPT-4o tone"), subject("judge")
+    ('准确性', 'tone', 'tone', '')
     """
-    left = [
-        word
-        for word in tokens(name)
-        if not any(_is_one(word, kinds) for kinds in (_MODELS, _JUDGES, _PEOPLE, _WHAT))
-    ]
+    left, by_model = [], who(name) == JUDGE
+    for word in tokens(name):
+        if word.isdecimal() or (by_model and _VERSION.match(word)):
+            continue  # The number of a person, or a model's version.
+        if word[0] > "\u3000":
+            word = _SAID.sub("", word)
+        elif any(_is_one(word, kinds) for kinds in (_MODELS, _JUDGES, _PEOPLE, _WHAT)):
+            continue
+        left += [word] if word else []
     return "_".join(left)
+
+
+_SAID = re.compile(
+    "|".join(
+        sorted(
+            {w for w in f"{_MODELS} {_JUDGES} {_PEOPLE} {_WHAT}".split() if w[0] > "\u3000"},
+            key=len,
+            reverse=True,
+        )
+    )
+)
+"""Who said it and what was said, in languages that write no spaces."""
+
+
+def akin(one: str, other: str) -> bool:
+    """Whether two names, as `subject` has them, share a word but for its ending.
+
+    >>> akin("faithful", "faithfulness"), akin("relevant", "answer_relevancy"), akin("a", "b")
+    (True, True, False)
+    """
+    return any(_same_stem(a, b) for a, b in product(one.split("_"), other.split("_")))
+
+
+def _same_stem(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    if not short:
+        return False
+    least = 2 if short[:1] > "\u3000" else 4
+    n = max(least, len(short) - 2)
+    return (
+        one == other
+        or (len(short) > 2 and long.startswith(short))
+        or (len(short) >= n and short[:n] == long[:n])
+    )
+
+
+def is_criterion(stem: str) -> bool:
+    """Whether a subject is a usual criterion.
+
+    >>> is_criterion("tone"), is_criterion("anna")
+    (True, False)
+    """
+    return any(_is_one(word, _CRITERIA) for word in stem.split("_"))
+
+
+def matched(ours: Iterable[str], theirs: Iterable[str]) -> dict[str, str]:
+    """A subject of people's columns -> the judge's on the same criterion: an equal one, else the
+    only one that is `akin`; none where that is unclear.
+
+    >>> matched(["answer_relevancy", "faithfulness"], ["faithful", "relevant", "tone"])
+    {'faithful': 'faithfulness', 'relevant': 'answer_relevancy'}
+    """
+    ours, theirs = list(ours), list(theirs)
+    pairs = {stem: stem for stem in theirs if stem in ours}
+    free = _without_common([stem for stem in ours if stem not in pairs])
+    left = _without_common([stem for stem in theirs if stem not in pairs])
+    for stem, own in left.items():
+        near = [each for each, words in free.items() if akin(own, words)]
+        if len(near) == 1 and sum(akin(other, free[near[0]]) for other in left.values()) == 1:
+            pairs[stem] = near[0]
+    return pairs
+
+
+def _without_common(stems: list[str]) -> dict[str, str]:
+    """Subjects without the words that all of them have: ``metadata_tone``, ``metadata_style``."""
+    words = {stem: stem.split("_") for stem in stems}
+    common = set.intersection(*map(set, words.values())) if len(words) > 1 else set[str]()
+    return {stem: "_".join(w for w in each if w not in common) for stem, each in words.items()}

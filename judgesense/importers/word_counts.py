@@ -11,6 +11,8 @@ from typing import NamedTuple
 from judgesense.importers.values import (
     LONGEST,
     SAME,
+    UNREAD,
+    abbreviated,
     fold,
     has_failed,
     is_usual,
@@ -20,33 +22,17 @@ from judgesense.importers.values import (
 )
 from judgesense.tasks import UNDECIDED, is_scale
 
-_YES_NO = ("yes y true correct right pass passed 1", "no n false incorrect wrong fail failed 0")
-"""Words that have no degrees."""
-_ASIDE = frozenset(
-    [
-        "none",
-        "skip",
-        "skipped",
-        "unsure",
-        "not sure",
-        "unclear",
-        "maybe",
-        "cannot tell",
-        "can't tell",
-        "don't know",
-        "não sei",
-        "no sé",
-        "unklar",
-        "weiß nicht",
-        "je ne sais pas",
-        "non so",
-        "わからない",
-        "不明",
-        "不确定",
-        "모름",
-        "모르겠음",
-    ]
+_YES_NO = (
+    "yes y true correct right pass passed 1 是 对 正确 通过 合格 はい 正しい 正解 네 예 맞음 적합",
+    "no n false incorrect wrong fail failed 0 否 不是 不对 错误 不正确 不通过 不合格 いいえ "
+    "間違い 不正解 아니오 틀림 부적합",
 )
+"""Words that have no degrees."""
+_UNDECIDED = (
+    "none,skip,skipped,unsure,not sure,unclear,maybe,cannot tell,can't tell,don't know,não sei,"
+    "no sé,unklar,weiß nicht,je ne sais pas,non so,わからない,不明,不确定,모름,모르겠음"
+)
+_ASIDE = frozenset(_UNDECIDED.split(","))
 _FEW = 0.03
 """Beside a usual pair these are no labels, nor is any other word with at most this share."""
 RARE = 0.02
@@ -70,11 +56,18 @@ class WordCounts(NamedTuple):
                 spelled.setdefault(fold(text), text)
         return cls(counts, spelled)
 
+    def read(self, people: Collection[str] = ()) -> WordCounts:
+        """The answers without `UNREAD`, unless people use it or it is one of two."""
+        if UNREAD not in self.counts or "valid" in self.counts or UNREAD in people:
+            return self
+        rest = {word: count for word, count in self.counts.items() if word != UNREAD}
+        return self if len(rest) < 2 else WordCounts(rest, self.spelled)
+
     def classes(self) -> dict[str, str]:
         """The labels that these answers show by themselves, by `fold`.
 
-        A text that states another answer is no label, nor is a rare one that misspells a frequent
-        one, nor ``none`` beside yes and no.
+        A text that states another answer is no label, nor is one that abbreviates another, nor a
+        rare one that misspells a frequent one, nor ``none`` beside yes and no.
         """
         common = sorted(self.counts, key=lambda word: -self.counts[word])
         total = sum(self.counts.values())
@@ -88,6 +81,8 @@ class WordCounts(NamedTuple):
             if self.counts[word] < RARE * total and is_near(word, kept):
                 continue
             if _without_accents(word) in map(_without_accents, kept):
+                continue
+            if abbreviated(self.spelled[word], self.counts):
                 continue
             if (near := misspelt(word, kept)) and 3 * self.counts[word] <= self.counts[near]:
                 continue
@@ -122,6 +117,7 @@ class WordCounts(NamedTuple):
             and is_scale(known) == is_scale([word])
             and not is_near(word, known)
             and misspelt(word, known) is None
+            and abbreviated(self.spelled[word], known) is None
             and stated(self.spelled[word], labels) not in labels
             and not (word == "none" and is_usual(known))
         ]

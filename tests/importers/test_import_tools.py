@@ -113,10 +113,12 @@ def grades(logs: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
     return logs[1]
 
 
-def reported(grades: list[Any], scorer: str = "model_graded_qa") -> list[str]:
+def reported(
+    grades: list[Any], scorer: str = "model_graded_qa", unread: str = "ERROR"
+) -> list[str]:
     """Inspect's own values; it writes NaN where it found no grade."""
     values = [scores[scorer] for _, _, scores in grades]
-    return ["UNCLEAR" if value != value else value for value in values]
+    return [unread if value != value else value for value in values]
 
 
 def rows_of(source: Path, format: str, out: Path, **more: Any) -> Rows:
@@ -134,7 +136,7 @@ def test_the_decisions_are_the_grades_that_inspect_reports(
     # The archive lists samples by name, Inspect by epoch.
     known = sorted(known, key=lambda sample: (sample[0], sample[1]))
     assert [row["decision"] for row in rows] == reported(known)
-    assert "UNCLEAR" in reported(known)
+    assert "ERROR" in reported(known)
     assert {row["judge"] for row in rows} == {f"mockllm/{'model' if name == 'own' else 'grader'}"}
     assert {row["system_id"] for row in rows} == {"mockllm/model"}
     assert rows[0]["raw_text"] == "GRADE: C"
@@ -149,8 +151,8 @@ def test_inspects_grades_are_checked_beside_labels_in_the_metadata(
     report = judgesense.check(source, out=tmp_path / "out", note=str).report
     (found,) = report.people
     grades = [scores["model_graded_qa"] for _, _, scores in sorted(logs[1]["qa"])]
-    graded = zip(["UNCLEAR" if grade != grade else grade for grade in grades], "CICI", strict=True)
-    counts = Counter(graded)
+    graded = zip(grades, "CICI", strict=True)
+    counts = Counter((grade, label) for grade, label in graded if grade == grade)
     assert found["human"] == "metadata.label"
     assert {
         (v, x): n for v, row in found["confusion"].items() for x, n in row.items() if n
@@ -184,7 +186,7 @@ def test_a_panel_is_a_judge_and_so_is_each_of_its_members(
     for row in rows:
         said.setdefault(row["judge"], []).append(row["decision"])
     panel = "mockllm/g1 + mockllm/g2 + mockllm/g3"
-    assert said[panel] == reported(grades["panel"], "model_graded_fact")
+    assert said[panel] == reported(grades["panel"], "model_graded_fact", "UNCLEAR")
     assert said["mockllm/g1"] == ["C", "I", "I", "UNCLEAR"]
     assert said["mockllm/g2"] == ["I", "C", "C", "P"]
     assert len(rows) == 16

@@ -1,0 +1,42 @@
+"""The rows in which a spreadsheet sums up, which are no rows of a file."""
+
+from __future__ import annotations
+
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.values import fold, number_in, word_of
+
+_SUMS = (
+    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
+    "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
+)
+_TRAILER = frozenset(_SUMS.split())
+
+
+class Trailers:
+    """Leaves out the rows in which a spreadsheet sums up: such a word, and numbers only."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, rows: Rows) -> Rows:
+        """The rows without these."""
+        marked = {
+            at
+            for values in rows.columns.values()
+            for at, value in enumerate(values)
+            if isinstance(value, str) and len(value) < 12 and {*fold(value).split()[:1]} & _TRAILER
+        }
+        left_out = {at for at in marked if self._sums_up(rows, at)}
+        if not left_out:
+            return rows
+        self.count += len(left_out)
+        at = [n for n in range(len(rows)) if n not in left_out]
+        columns = {name: [values[n] for n in at] for name, values in rows.columns.items()}
+        return Rows(columns, [rows.places[n] for n in at])
+
+    def _sums_up(self, rows: Rows, at: int) -> bool:
+        words = [word_of(str(v[at])) for v in rows.columns.values() if v[at] not in (None, ABSENT)]
+        said = [word for word in words if word is not None]
+        numbers = sum(number_in(word.split()[0].rstrip("%")) is not None for word in said)
+        blank = len(rows.columns) - len(said)
+        return numbers > 0 and numbers == len(said) - 1 and (blank > 0 or len(said) < 4)
