@@ -25,6 +25,7 @@ from judgesense.importers.values import (
     stated,
     word_of,
 )
+from judgesense.importers.word_counts import inflected
 from judgesense.log.folder import PEOPLE_SCHEMA
 from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR, UNDECIDED
 from judgesense.text import shorten
@@ -218,5 +219,6 @@ class _Reader:
                 return label
         label = label_in(self._spellings, word)
         if label == UNCLEAR and self._labels and word not in UNDECIDED:
-            label = stated(word, self._labels)
+            form = inflected(fold(word), map(fold, self._labels))
+            label = stated(word if form is None else form, self._labels)
         return word if label == UNCLEAR else label

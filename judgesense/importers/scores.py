@@ -243,7 +243,9 @@ def _scores(path: Path, items: Items) -> Iterator[Score]:
                 computed[str(name)] = None
             if (
                 kind in CODE
-                or values.get("valid") is False
+                # A person's new label replaces an old one; a judge's verdict that a person corrects
+                # is still the judge's.
+                or (values.get("valid") is False and PEOPLE.fullmatch(kind))
                 or (name is None and "eventName" in row)
             ):
                 continue

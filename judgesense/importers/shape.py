@@ -130,7 +130,7 @@ def shape_of(
     if trailers.count:
         shape.steps.append(Trailers())
         shape.notes.append(
-            f"{trailers.count} row{plural_s(trailers.count)} of averages or totals "
+            f"{trailers.count} row{plural_s(trailers.count)} of averages, totals or a remark "
             f"{'are' if trailers.count > 1 else 'is'} no row"
         )
     found: Columns = held

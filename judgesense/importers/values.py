@@ -25,18 +25,18 @@ LONGEST = 40
 
 SAME = (
     (
-        "1 yes y true t pass passed correct right good fine accept accepted positive win success "
-        "succeeded supported relevant faithful safe valid acceptable ok approve approved allow "
-        "allowed accurate complete helpful appropriate compliant up thumbs_up like harmless "
+        "1 yes y j true t pass passed correct right good fine accept accepted positive win success "
+        "succeeded supported relevant faithful safe valid acceptable ok okay approve approved "
+        "allow allowed accurate complete helpful appropriate compliant up thumbs_up like harmless "
         "grounded factual satisfied sufficient ja oui si sí sì "
         "sim wahr richtig korrekt vrai juste verdadero verdadeiro vero correcto correcta correto "
         "correta corretto corretta certo certa exact bien "
         "是 是的 对 正确 通过 合格 はい да так 適切 正しい 正解 妥当 "
         "네 예 맞음 맞다 적절 적합 정답 "
         "👍 ✓ ✔ ✅ ☑ ○ ◯ 〇 ⭕",
-        "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
-        "unsupported irrelevant unfaithful unsafe invalid unacceptable deny denied decline "
-        "declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down "
+        "0 no n false f not_ok not_okay nicht_ok fail failed incorrect wrong bad reject rejected "
+        "negative loss failure unsupported irrelevant unfaithful unsafe invalid unacceptable deny "
+        "denied decline declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down "
         "thumbs_down dislike harmful ungrounded hallucinated unsatisfied insufficient nein non "
         "não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
         "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "

@@ -95,7 +95,11 @@ class WordCounts(NamedTuple):
     def synonyms(self, known: Mapping[str, str]) -> dict[str, str]:
         """Folded words of ``known`` that mean yes or no as a more frequent one does, and that."""
         first: dict[int | None, str] = {}
-        core = {word: place_of(word, _YES_NO) for word in known}
+        places = {word: place_of(word, SAME[0]) for word in known}
+        # Words that may have degrees (ok) mean yes or no where every word does.
+        core = (
+            {word: place_of(word, _YES_NO) for word in known} if None in places.values() else places
+        )
         words = sorted(known, key=lambda word: -self.counts.get(word, 0))
         return {
             word: other
@@ -156,6 +160,16 @@ def is_near(word: str, others: Collection[str]) -> bool:
 
 def _without_accents(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", word) if not "\u0300" <= c < "\u0370")
+
+
+def inflected(word: str, labels: Iterable[str]) -> str | None:
+    """The one label, folded, of which a folded word is another form.
+
+    >>> inflected("n", ["ja", "nein"]), inflected("passed", ["pass", "fail"])
+    ('nein', 'pass')
+    """
+    alike = [label for label in labels if _inflects(word, [label])]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _inflects(word: str, others: Iterable[str]) -> bool:
