@@ -25,12 +25,13 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, replacing
 from judgesense.files.tables import SUFFIXES, csv_text, read_table, read_table_rows
 from judgesense.files.typed_rows import SomeId, typed_rows
-from judgesense.importers.column_names import Columns, columns_of, plain
+from judgesense.importers.column_names import ROLES, Columns, columns_of, plain
 from judgesense.importers.columns import ROW
 from judgesense.importers.label_files import LabelRow
 from judgesense.importers.reading import understand
 from judgesense.importers.recognise import require_columns
 from judgesense.importers.verdict_table import columns_by_name, import_table
+from judgesense.importers.who import tokens
 from judgesense.log.folder import Run, read_run
 from judgesense.log.record import now
 from judgesense.measure.disagreements import columns_of_items
@@ -48,6 +49,18 @@ _AT_ONCE = 20
 
 _HIDDEN = re.compile(r"(system|model|generator)(_?[a-z0-9])?|score|metadata")
 """Names of columns that say who wrote an answer or what a grader made of it."""
+_OF_VERDICTS = frozenset(
+    ["judge", "grader", "autorater", "evaluator", "verdict", "critique", "grade", "label", "gold"]
+)
+"""In a column's name: it may tell what a judge or a person said of the answer."""
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a column may tell a verdict: one of a judge or of a person, or one with reasons."""
+    key = plain(name)
+    is_told = key in ROLES["raw_text"].split() or {*tokens(name)} & _OF_VERDICTS
+    return bool(is_told) or _HIDDEN.fullmatch(key) is not None
+
 
 GOALS = (20, 15, 10, 8, 5, 3, 2, 1)
 """Half-widths of a 95% interval, in points, that a person who labels can aim at."""
@@ -121,7 +134,7 @@ class Labelling:
             {
                 name: str(text)
                 for name, text in texts[row].items()
-                if (name in show if show else not _HIDDEN.fullmatch(plain(name)))
+                if (name in show if show else not _is_hidden(name))
             }
             for row in outputs.rows
         ]

@@ -36,7 +36,8 @@ SAME = (
         "👍 ✓ ✔ ✅ ☑ ○ ◯ 〇 ⭕",
         "0 no n false f not_ok not_okay nicht_ok fail failed incorrect wrong bad reject rejected "
         "negative loss failure unsupported irrelevant unfaithful unsafe invalid unacceptable deny "
-        "denied decline declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down "
+        "denied decline declined disapproved inaccurate incomplete unhelpful inappropriate "
+        "noncompliant down "
         "thumbs_down dislike harmful ungrounded hallucinated unsatisfied insufficient nein non "
         "não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
         "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "

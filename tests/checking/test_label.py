@@ -70,6 +70,18 @@ def test_the_page_shows_no_verdict_and_the_doubtful_come_first(tmp_path: Path) -
     assert again.state("ann") == {**again.state("ann", 0), "at": 0}
 
 
+def test_no_column_tells_what_the_judge_said(tmp_path: Path) -> None:
+    path = tmp_path / "told.csv"
+    names = ["item_id", "verdict", "question", "Bot reply", "judge_reply", "rationale"]
+    rows = [
+        [f"q{n}", "YES" if n % 3 else "NO", "Why?", "So.", "So: YES", "Clear"] for n in range(30)
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+    labelling, _ = open_labelling(path, verdict="verdict")
+    assert {*labelling.state("ann", 0)["item"]} == {"question", "Bot reply"}
+
+
 def test_check_and_estimate_read_the_file_of_two_people(tmp_path: Path) -> None:
     source = verdict_file(tmp_path, 90)
     labelling, columns = open_labelling(source, verdict="verdict", limit=45)
