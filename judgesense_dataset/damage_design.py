@@ -7,6 +7,7 @@ They are asked under the base wording, once. Which of them a judge notices is me
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
+from judgesense.importers.values import SAME, fold, place_of
 from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.log.schema import DAMAGE, HARMLESS
 from judgesense.tasks import ORDERS, Item, Task, Template, render
@@ -142,9 +144,13 @@ def good_label(task: Task, base: Template) -> str:
         low, high = min(task.labels, key=int), max(task.labels, key=int)
         return low if polarity_cue(base.text, task.labels) == INVERTED else high
     good = [label for label in task.labels if label.upper() in WINNING]
+    # Compliant, relevant, helpful: no answers to any question, but good ones.
+    good = good or [label for label in task.labels if place_of(fold(label), SAME[0]) == 0]
     if len(good) != 1:
+        first, *others = task.labels
         raise JudgeSenseError(
-            f"nothing tells which of the labels {', '.join(task.labels)} a good output has"
+            f"nothing tells which of the labels {', '.join(task.labels)} a good output has; if it "
+            f"is {first}, add --map {shlex.quote(f'{first}=PASS,{others[0]}=FAIL')}"
         )
     others = [label for label in task.labels if label not in good]
     # YES may mean that there are errors; PASS means the same in every question.

@@ -180,7 +180,8 @@ class ScoreChange:
     @property
     def _noise_lines(self) -> list[str]:
         noise = self.noise
-        if noise is None:
+        # Where the judge changed, its verdicts on the same output are no measure of noise.
+        if noise is None or self.cause in ("judge", "both"):
             return []
         ends = brackets(noise.ci_low, noise.ci_high, percent)
         lines = [
