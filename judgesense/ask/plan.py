@@ -30,7 +30,7 @@ from judgesense.checking.options import RubricOptions
 from judgesense.checking.rubric import is_text, read_items
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept_text, materialise
-from judgesense.pipeline.execution import identity_of, resolve_all
+from judgesense.pipeline.judges import identity_of, resolve_all
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.pipeline.verdicts import scoring_of
 from judgesense.statistics.arrays import Codes

@@ -1,13 +1,11 @@
-"""A run: what is asked for, judged with one judge after another, and reported."""
+"""A run: every judge judges the data, and the report is written."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +14,15 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept_templates, materialise
 from judgesense.log.folder import RETRIES, RunFolder, folder_lock, read_record, save_run
 from judgesense.log.invocation import invocation
-from judgesense.log.schema import PARTS, SCORINGS
 from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
-from judgesense.pipeline.first_prompts import first_answers
-from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
+from judgesense.pipeline.judges import folder_for, identity_of, prepare, require_known
+from judgesense.pipeline.judging import Judging
+from judgesense.pipeline.requirements import require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.recipes.recipe import AS_ASKED
-from judgesense.text import did_you_mean
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report
-    from local_judges.protocol import Answer
     from local_judges.ranks import Ranks
     from local_judges.ray_runner import RayCluster
 
@@ -121,98 +116,6 @@ def run(
     )
 
 
-def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Path:
-    """The folder in ``runs`` for the results of these ``judges`` and ``facts`` (JSON values)."""
-    sources = [source for judge in judges if (source := getattr(judge, "function_source", None))]
-    asked = [*facts, [identity_of(judge) for judge in judges], *sources]
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
-    return runs / f"{name}-{digest[:8]}"
-
-
-def prepare(
-    judge: Any, settings: Settings, options: Mapping[str, Any], *, own: bool = False
-) -> tuple[list[Any], RayCluster | None]:
-    """The judges of :func:`run` as :func:`execute` takes them, and the Ray cluster to run on.
-
-    ``options`` are the ``judge_options``; ``own`` is as in `resolve_all`. Raises JudgeSenseError
-    for an unknown judge or option.
-    """
-    cluster: RayCluster | None = None
-    options = dict(options)
-    if options.get("engine") == "ray" or any(k.startswith(("ray_", "actor_")) for k in options):
-        from local_judges.ray_runner import cluster_of
-
-        cluster, options = cluster_of(options)
-    if "seed" in options:
-        raise JudgeSenseError(f"--set seed={options['seed']}: use --seed instead")
-    if options.get("temperature") is not None:
-        options["seed"] = settings.seed
-    scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
-    judges = judge if isinstance(judge, (list, tuple)) else [judge]
-    return resolve_all(judges, scoring, options, own=own), cluster
-
-
-def resolve_all(
-    judges: Sequence[Any], scoring: str | None, options: Mapping[str, Any], *, own: bool = False
-) -> list[Any]:
-    """The judges as :func:`execute` takes them: names resolved, functions wrapped, none loaded.
-
-    ``own`` prompts are the user's, not a benchmark's: a named judge gets them as they are.
-
-    Raises JudgeSenseError without a judge, and for an unknown judge or option.
-    """
-    from local_judges.callable_judge import CallableJudge
-    from local_judges.protocol import Judge
-
-    if not judges:
-        raise JudgeSenseError("no judge; name at least one")
-    resolved: list[Any] = []
-    for given in judges:
-        # What `load_judge` returns takes items; a run asks the judge of prompts behind it.
-        judge = getattr(given, "prompt_judge", given)
-        if isinstance(judge, (str, Path)):
-            from local_judges.registry import resolve_each
-
-            named = resolve_each(str(judge), **options)
-            resolved += [spec.for_own_prompts() for spec in named] if own else named
-        elif options and (judge is not given or isinstance(judge, Judge)):
-            raise JudgeSenseError(f"{min(options)}: set this option when you load the judge")
-        elif callable(judge) and not isinstance(judge, Judge):
-            if others := options.keys() - {"name", "batch_size"}:
-                raise JudgeSenseError(f"{min(others)} is for named judges, not for a function")
-            resolved.append(CallableJudge(judge, scoring=scoring or "generate", **options))
-        else:
-            resolved.append(judge)
-    return resolved
-
-
-def require_known(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise JudgeSenseError for a keyword that is no argument of a function and no judge's option.
-
-    >>> require_known(run, {"repeat": 3})
-    Traceback (most recent call last):
-    judgesense.errors.JudgeSenseError: run has no argument 'repeat'; did you mean 'repeats'?
-    """
-    if not options:
-        return
-    from local_judges.options import ENGINES, RayOptions
-
-    known = {"engine", "model", "name", "batch_size", "actor_engine", *RayOptions.model_fields}
-    known |= {name for kind in ENGINES.values() for name in kind.model_fields}
-    if unknown := [name for name in options if name not in known]:
-        every = [*signature(function).parameters, *known]
-        hint = did_you_mean(unknown[0], every)
-        raise JudgeSenseError(f"{function.__name__} has no argument {unknown[0]!r}{hint}")
-
-
-def identity_of(judge: Any) -> dict[str, Any]:
-    """A judge as a run's record has it: a resolved name's settings, or a loaded judge's name."""
-    if hasattr(judge, "identity"):
-        identity: dict[str, Any] = judge.identity()
-        return identity
-    return {"judge": name_of(judge)}
-
-
 def execute(
     judges: Sequence[Any],
     data: DataReference,
@@ -295,21 +198,10 @@ def execute(
             for judge in seeded:
                 require_fitting(judge, benchmark, settings)
                 require_effort(judge, benchmark, data)
+            judging = Judging(run, benchmark, settings, note, ranks, cluster, retries)
             for index, judge in enumerate(seeded):
                 tried = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
-                spent = _judge(
-                    run,
-                    judge,
-                    index,
-                    benchmark,
-                    settings,
-                    note,
-                    spent,
-                    ranks,
-                    cluster,
-                    tried,
-                    retries,
-                )
+                spent = judging.judge(judge, index, spent, tried)
             if first:
                 run.finish()
         report = None
@@ -378,119 +270,6 @@ def _wins(benchmark: Benchmark, task: str) -> str | None:
 
 def _damage_record(benchmark: Benchmark) -> dict[str, Any]:
     return {name: benchmark.damage[name] for name in ("kinds", "why") if name in benchmark.damage}
-
-
-def _judge(
-    run: RunFolder,
-    given: Any,
-    index: int,
-    benchmark: Benchmark,
-    settings: Settings,
-    note: Note,
-    spent: float,
-    ranks: Ranks | None,
-    cluster: RayCluster | None,
-    tries: bool,
-    retries: int,
-) -> float:
-    """Load one judge, judge what it has not judged yet, and record it.
-
-    Returns the US dollars that the run has spent; ``spent`` are those before this judge.
-    """
-    from local_judges.messages import Messages
-    from local_judges.protocol import Budgeted
-    from local_judges.runner import run_judge
-
-    whole, benchmark = benchmark, answerable(given, benchmark)
-    if left_out := whole.prompts.num_rows - benchmark.prompts.num_rows:
-        note(f"{left_out} prompts are left out: {name_of(given)} takes no reasoning effort")
-    judge: Any
-    if cluster is not None:
-        from local_judges.ray_runner import RayJudge
-
-        if index == 0:  # By this file an actor sees that it shares the folder.
-            run.write_data(whole.pairs, whole.prompts)
-        judge = RayJudge(cluster, given, run.folder, note=note)
-    else:
-        judge = given.load() if hasattr(given, "load") else given
-    try:
-        facts: dict[str, Any] = {"describe": dict(judge.describe())}
-        if price := getattr(judge, "price", None):
-            facts["price"] = {"input": price[0], "output": price[1]}
-        entry = run.enter(judge.name, **facts)
-        improved = getattr(given, "improved", None)
-        scorings = settings.scorings
-        if not settings.strict and improved is not None:
-            scorings = (improved.scoring,)
-        elif not settings.strict:
-            offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
-            # A judge that writes no text is asked for what it offers.
-            offered = offered or tuple(s for s in SCORINGS if s in judge.scorings)
-            if offered != scorings:
-                note(f"{judge.name} offers only {' and '.join(offered)} scoring")
-            scorings = offered
-        if "options" in scorings and (reading := facts["describe"].get("options")):
-            note(f"{judge.name} reads option probabilities from {reading}")
-        if improved is not None and Messages(improved).asks_own and len(benchmark.pairs):
-            n = len(improved.recipe.wordings)
-            note(
-                f"{judge.name} always asks its own {f'{n} wordings' if n > 1 else 'wording'}, "
-                "whatever the run's wording, so it is steady by construction"
-            )
-        elif improved is not None and improved.recipe.name != AS_ASKED:
-            note(
-                f"{judge.name} applies its way of asking ({improved.recipe.name}) to each wording"
-                " of the run"
-            )
-        plan: dict[str, Any] = {
-            "judge_index": index,
-            "repeats": settings.repeats,
-            "seed": settings.seed,
-        }
-        earlier = 0.0
-        if isinstance(judge, Budgeted):
-            earlier, judge.spent = judge.spent, judge.spent + spent
-        known: Mapping[str, Answer] = {}
-        # A part, or the journal of one that is open.
-        begun = any((run.folder / PARTS).glob(f"*part-{index:02d}-*"))
-        if tries and not begun and cluster is None and ranks is None:
-            known = first_answers(judge, benchmark, scorings, run.folder)
-        if index == 0 and cluster is None:
-            run.write_data(whole.pairs, whole.prompts)
-        if cluster is not None:
-            outcome = judge.run(benchmark, scorings, begin=run.begin, **plan)
-        else:
-            outcome = run_judge(
-                judge,
-                benchmark,
-                run.folder,
-                scorings,
-                ranks=ranks,
-                begin=run.begin,
-                note=note,
-                known=known,
-                retries=run.retries_of(judge.name) < retries,
-                **plan,
-            )
-        if isinstance(judge, Budgeted):
-            spent = judge.spent - earlier
-    finally:
-        judge.close()
-    served = getattr(getattr(judge, "endpoint", None), "served", None)
-    if served:
-        entry["served"] = {
-            name: entry.get("served", {}).get(name, 0) + n for name, n in served.items()
-        }
-        if len(served) > 1:
-            note(f"{judge.name} was answered by several models: {', '.join(served)}")
-    run.leave(
-        outcome.seconds,
-        outcome.counts,
-        outcome.failed,
-        rows=outcome.rows,
-        retried=outcome.retried > 0,
-    )
-    return spent
 
 
 def failed_prompts(out: str | Path) -> list[str]:

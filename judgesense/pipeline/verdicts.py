@@ -18,7 +18,8 @@ from judgesense.log.folder import PAIR_SCHEMA, RETRIES
 from judgesense.log.schema import read_log
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.events import emit_verdicts
-from judgesense.pipeline.execution import execute, folder_for, require_known, resolve_all
+from judgesense.pipeline.execution import execute
+from judgesense.pipeline.judges import folder_for, require_known, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import (
     FORMATS,
@@ -107,7 +108,7 @@ def judge_items(
     ...         items, judge, out, task="relevance", scoring="generate", note=str
     ...     )
     ...     print(out.read_text().splitlines()[1])
-    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,,sun,a star,a moon
+    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,,,sun,a star,a moon
     """
     from local_judges.ray_runner import cluster_of
 
