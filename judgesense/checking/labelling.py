@@ -273,7 +273,7 @@ def goal_after(done: int, most: int, population: int) -> tuple[int, int] | None:
 
     For a share near one half of ``population`` outputs; nearer to 0 or 1 fewer would do.
 
-    >>> goal_after(57, 200, 10_000), goal_after(0, 60, 60), goal_after(10, 12, 12)
+    >>> goal_after(57, 200, 10_000), goal_after(0, 60, 60), goal_after(12, 12, 12)
     ((39, 10), (18, 20), None)
     """
     for points in GOALS:

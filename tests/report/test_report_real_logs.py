@@ -71,7 +71,10 @@ def test_the_judge_of_flakyjudge_that_ignores_the_criterion_is_told(
     }
     # The negated criterion turns the verdicts of these three in 13 to 21% of items.
     assert cards["gpt-4o"]["because"] == ["responsive"]
-    assert cards["llama-8b"]["because"] == ["right", "responsive"]
+    assert cards["llama-8b"]["because"] == ["responsive"]
+    # People labelled a part of the items, and its verdicts on these differ from the others.
+    right = cards["llama-8b"]["checks"]["right"]
+    assert (right["state"], right["details"]) == ("unmeasured", {"picked_labels": True})
     assert cards["llama-8b"]["checks"]["steady"]["state"] == "pass"
 
 
