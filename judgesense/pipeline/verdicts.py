@@ -100,7 +100,7 @@ def judge_items(
     >>> import tempfile
     >>> from local_judges.callable_judge import CallableJudge
     >>> judge = CallableJudge(lambda messages: ["A"] * len(messages), name="first")
-    >>> row = '{"query": "sun", "passage_a": "a star", "passage_b": "a moon"}'
+    >>> row = '{"query": "sun", "passage_a": "a star", "passage_b": "moon"}'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     items, out = Path(folder, "items.jsonl"), Path(folder, "verdicts.csv")
     ...     _ = items.write_text(row)
@@ -108,7 +108,7 @@ def judge_items(
     ...         items, judge, out, task="relevance", scoring="generate", note=str
     ...     )
     ...     print(out.read_text().splitlines()[1])
-    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,,,sun,a star,a moon
+    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,,,sun,a star,moon
     """
     from local_judges.ray_runner import cluster_of
 
