@@ -211,13 +211,13 @@ def import_table(
     columns, space = ColumnMap(log_roles), tuple(labels)
     gold = PeopleLabels(columns, people, mapping or {}, space)
     numbers: dict[str, list[float]] = {name: [] for name in NUMBERS}
-    copies = Copies(columns, people)
+    copies = Copies(columns, (ROW, "labels", *people))
 
     def blocks() -> Iterator[Rows]:
-        for rows in map(copies.noted, through(steps, read_table_rows(path))):
+        for rows in through(steps, read_table_rows(path)):
             for name, values in numbers.items():
                 values += _numbers(rows, roles.get(name, name))
-            yield gold.labelled(rows)
+            yield copies.noted(gold.labelled(rows))
 
     parts: list[pa.Table] = []
     facts = build_parts(blocks(), columns, space, stated, parts.append)

@@ -133,6 +133,10 @@ def test_items_alone_and_changed_verdicts(tmp_path: Path) -> None:
     items.write_text("id,text\n" + "".join(f"{n},Text {n}\n" for n in range(30)))
     labelling, _ = open_labelling(items, answers=["good", "bad"])
     assert labelling.state("ann")["item"]["text"].startswith("Text")
+    nameless = tmp_path / "nameless.csv"
+    nameless.write_text("question,text\n" + "".join(f"Why {n}?,Text {n}\n" for n in range(30)))
+    labelling, _ = open_labelling(nameless, answers=["good", "bad"])
+    assert len(labelling.state("ann")["item"]) == 2
     source = verdict_file(tmp_path)
     first, _ = open_labelling(source, verdict="verdict")
     first.put("ann", 0, "YES", "")
