@@ -201,7 +201,7 @@ class _Reader:
             if word is not None and fold(word) not in spelled:
                 near = abbreviated(word, spelled)
                 if not self.knows(self._known[cell] or ""):
-                    near = near or misspelt(fold(word), spelled)
+                    near = near or inflected(fold(word), spelled) or misspelt(fold(word), spelled)
                 if near:
                     self._known[cell] = spelled[near]
                     self._near[cell] = f"{word} as {spelled[near]}"
@@ -219,6 +219,5 @@ class _Reader:
                 return label
         label = label_in(self._spellings, word)
         if label == UNCLEAR and self._labels and word not in UNDECIDED:
-            form = inflected(fold(word), map(fold, self._labels))
-            label = stated(word if form is None else form, self._labels)
+            label = stated(word, self._labels)
         return word if label == UNCLEAR else label

@@ -23,7 +23,7 @@ from judgesense.importers.roles import MOST_TASKS
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
 from judgesense.importers.shape import Step, only, through
 from judgesense.importers.values import with_other
-from judgesense.text import join, sentence
+from judgesense.text import join, plural_s, sentence
 
 _SHOWN = {
     "judge": "judges",
@@ -132,7 +132,8 @@ def _parts(
     where: str,
 ) -> list[str]:
     """What is read as what, a line a role."""
-    parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
+    rows = f"{layout.size} row{plural_s(layout.size)}"
+    parts = [f"read {rows} of {Path(where).name}", f"verdicts: {join(judged)}"]
     parts.append(f"people's labels: {join(people) if people else 'none'}")
     for target, what in _SHOWN.items():
         source = layout.roles.get(target, ":")
