@@ -98,6 +98,7 @@ _OWN_END = pattern(r"^.*[,;:]\s+(?:which|so|and|but)\b[^,;]*$")
 _WHOLE = pattern(r"\b(?:overall|altogether|whole|entire|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
+_CLAUSE_END = pattern(r"[,;:.!?–—(→]|->|\b(?:so|but|hence|thus|therefore|because|and)\b")
 _NAMED_LINE = re.compile(r"^[^\d:：]{1,40}[:：]\s*")
 
 
@@ -285,8 +286,13 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
             if label and labels.is_prose(match, sentence.text):
                 if labels.letters and not _AFTER_LETTER.match(sentence.text, match.end("option")):
                     beside.add(label)
+            elif label and _is_denied(match, sentence.text):
+                denied.add(label)
             elif label:
-                (denied if _is_denied(match, sentence.text) else named).add(label)
+                start = match.start("option")
+                if NEGATION.search(_CLAUSE_END.split(sentence.text[:start])[-1]):
+                    return ""  # "I would not call this a pass": whose denial it is, is not told
+                named.add(label)
     if not named and len(denied) == 1 and len(options := labels.space.options) == 2:
         plain, contrary = sorted(options, key=len)
         words = plain.casefold(), contrary.casefold()

@@ -104,7 +104,7 @@ _SUPPOSED = pattern(
         "criteri(?:on|a) | could (?:be|also) | either | between | somewhere | maybe | versus | vs",
         "neither | nor",
         "for an? (?:score|rating|grade|mark) of | cannot | lacks? | description | rubric | level",
-        "typical of",
+        "typical of | averag(?:e|ing)",
     )
     + r"\b|n['’]t\b"
 )

@@ -238,7 +238,7 @@ NEGATION = pattern(
     + one_of(
         "not | never | no | nor | neither | cannot | hardly | reject(?:ed)? | avoid | against",
         "without | least | less | worse | worst | rather than | instead of | fails? | unclear",
-        "than | wrong | mistaken? | untrue | doubt(?:ful)?",
+        "than | wrong | mistaken? | untrue | doubt(?:ful)? | (?:hard|difficult|tough) to",
     )
     + r"\b|n['’]t\b"
 )
@@ -255,6 +255,7 @@ SUPPOSED = pattern(
         "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
+        "would have",
     )
     + r"\b|(?:^|[,;:]\s*)[\W_]*"
     r"(?:si|s['’]ils?|se|sofern|als|indien|je[śs]li|je[żz]eli|если|om|hvis|e[ğg]er)\b"
