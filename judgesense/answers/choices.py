@@ -96,7 +96,7 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
     if not tokenised or (match := words.LEAD.match(tokenised[0])) is None:
         return None
     token, rest = match[1], tokenised[0][match.end() :].lstrip()
-    if WRONG_SOON.match(rest):
+    if WRONG_SOON.match(rest) or words.REJECTED.search(tokenised[0]):
         return None
     if rest == "" and any(
         alone[1] != token for alone in map(words.ALONE.match, tokenised[1:-1]) if alone

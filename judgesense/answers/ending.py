@@ -18,7 +18,7 @@ from judgesense.answers.vocabulary import SUPPOSED, one_of, pattern
 
 _JUDGEMENT = one_of(
     "verdict | decision | rating | score | grade | judge?ment | choice | answer | assessment",
-    "preference | pick | vote",
+    "preference | pick | vote | draft",
 )
 _IT = (
     rf"\s+(?:it|(?:that|this|the|my)(?:\s+\w+){{0,2}}?(?:\s+{_JUDGEMENT}|(?-i:\s+[A-Z]+))"
@@ -43,7 +43,7 @@ _AGAIN = pattern(
     r"(?:verdict|rating|score|grade|answer|decision|choice|judge?ment)\b)"
     rf"|\bI\s+(?:(?:hereby|now|must|have\s+to)\s+)*(?:withdraw|retract|rescind|take\s+back){_IT}"
     rf"|(?:^|[.!?;,]\s+|\bplease\s+)(?:disregard|ignore)\s+(?:that|the|my|this)\s[^.!?;\n]{{0,20}}?{_JUDGEMENT}\b[^.!?;\n]{{0,40}}"
-    rf"|\b(?:I|my)\b[^.!?;\n]{{0,40}}\b(?:is|am|are)\s+(?:(?:hereby|now)\s+)?(?:withdrawn|retracted|withdrawing{_IT}|retracting{_IT})"
+    rf"|\b(?:I|my)\b[^.!?;\n]{{0,40}}(?:\b(?:is|am|are)|['’]m)\s+(?:(?:hereby|now)\s+)?(?:withdrawn|retracted|withdrawing{_IT}|retracting{_IT})"
     rf"|\bI\s+can(?:not|['’]t)?\s+(?:no\s+longer\s+)?(?:stand|stick)\s+(?:by|to|with){_IT}"
     r"|\bI\s+no\s+longer\s+(?:hold|believe|trust|think|stand\s+by)\b"
     rf"|\b{_JUDGEMENT}[^.!?\n]{{0,25}}\s(?:should|must|is|are)\s*(?:not|n['’]t)\s+(?:to\s+)?be\s+(?:used|counted|recorded)\b"

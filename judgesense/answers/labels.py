@@ -40,7 +40,8 @@ _CUE = (
     + r"\b)*\s*(?:[:=]|->|→)?\s*[\"'“‘(\[]*"
 )
 _NEGATED = pattern(
-    r"(?:\b(?:partial(?:ly)?|partly|almost|nearly|half|mostly|largely|not|neither|nor|never|than|without|hardly|cannot|reject(?:ed)?)|n['’]t)(?:\s+"
+    r"(?:\b(?:partial(?:ly)?|partly|almost|nearly|half|mostly|largely|not|neither|nor|never|than|without|hardly|cannot|reject(?:ed)?"
+    r"|nothing|far\s+from|anything\s+but|short\s+of|nowhere\s+near|no\s+longer)|n['’]t)(?:\s+"
     + one_of(
         "a | an | the | be | as | really | entirely | fully | quite | at all | option | response",
         "choose | pick | prefer | call it | say | answer | is | simply",
@@ -90,6 +91,9 @@ _ON_CONDITION = pattern(
     r"|\ban?\s+\w+(?:\s+\w+)?\s+(?:would|should|must|needs|requires)\b|\brequire(?:d|s|ments?)?\s+for\b"
 )
 """A sentence that says when a label would be given."""
+
+_NAMED_ONLY = pattern(r"[\"'”’]\s+(?:is\s+what|(?:would|could|may|might|means|sounds|seems)\b)")
+"""What follows a label that is only spoken of: '"Correct" is what everybody will think'."""
 
 _UNTIL = pattern(r"(?:^\W*(?:in\s+order\s+)?to\s+|\b(?:before|until|unless)\b[^,;.]*)$")
 _WHEN = pattern(r"[\"'”’)\]]*\s+(?:only\s+)?(?:if|when|unless)\b")
@@ -153,7 +157,7 @@ class _Labels:
     def begins(self, text: str) -> str | None:
         """The label that a text begins with, unless another follows it ("YES or NO")."""
         match = self.lead.match(text)
-        if match is None or self.has_rival(match, text):
+        if match is None or self.has_rival(match, text) or _NAMED_ONLY.match(text, match.end()):
             return None
         if self.letters and WRONG_SOON.match(text, match.end()):  # "(A) does not fit"
             return None
@@ -266,7 +270,7 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
 
     "Not correct" names its contrary, where that is the only other label.
     """
-    named, denied, beside = set[str](), set[str](), set[str]()
+    named, denied, beside, supposed = set[str](), set[str](), set[str](), set[str]()
     for sentence in sentences:
         if len(sentences) > 1 and QUESTION.search(sentence.text):
             continue
@@ -278,8 +282,10 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 return ""
             if label and (
                 _ON_CONDITION.search(sentence.text)
+                or _WHEN.match(sentence.text, match.end())
                 or CLAIMED.search(_OWN_END.sub("", sentence.text[: match.start()]))
             ):
+                supposed.add(label)
                 continue
             if label and labels.has_rival(match, sentence.text):
                 return ""  # "one of C or I"
@@ -309,7 +315,9 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
         ):
             return contrary
     # "B beats A": a letter that is no word is another label.
-    if len(named) == 1 and not named & denied and beside <= named:
+    if any(labels.alone(each) in named for each in sentences):
+        supposed = set()  # "quality: bad", and then what a good answer would have said
+    if len(named) == 1 and not named & denied and beside | supposed <= named:
         return named.pop()
     return "" if named else None
 

@@ -34,9 +34,11 @@ _COUNT = re.compile(
 )
 _FIELD = re.compile(
     r"[\"']([^\W\d][\w -]{0,30})[\"']\s*:\s*"
-    r"(?:\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'|(-?\d{1,6}(?:\.\d{1,6})?|true|false)(?=\s*(?:[,}\n]|$)))",
+    r"(?:\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'|(-?\d{1,6}(?:\.\d{1,6})?|true|false)(?=\s*(?:[,}\n]|$)))"
+    r"(?!\s*\|)",  # A schema offers both: "PASS" | "FAIL".
     re.IGNORECASE,
 )
+_LOSES = re.compile(r"loser|losing|worse|worst|weaker|rejected|eliminated|runnerup|inferior")
 _LEAF = re.compile(r"<([a-z][\w-]{1,40})>\s*([^<>]{1,40}?)\s*</\1>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
     r"<([a-z][\w-]{1,40})\s+(?:value|label|verdict|score|result|answer)\s*=\s*[\"']([^\"'<>]{1,40})[\"']",
@@ -238,6 +240,7 @@ def _read_json(text: str, space: Space) -> Marked | None:
             for key, value in pairs
             if (label := space.value(value)) is not None
             and (key in VERDICT_KEYS or _is_plain(value, space))
+            and not _LOSES.search(key)
         ]
         fields = [each for each in loose if each[0] in VERDICT_KEYS]
         named = [each for each in loose if each[0] not in (*NAME_KEYS, *RANK_KEYS)]
@@ -268,6 +271,11 @@ def _fields(values: dict[str, Any], space: Space, depth: int = 0) -> tuple[_Fiel
     verdicts, inner, others = _Fields(), _Fields(), _Fields()
     for name, value in values.items():
         key = _key(name)
+        if _LOSES.match(key):
+            lost = _scalar_label(value, space)
+            if lost is not None and len(space.options) == 2:
+                others += [("", option) for option in space.options if option != lost]
+            continue
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         if isinstance(value, dict):

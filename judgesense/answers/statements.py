@@ -14,6 +14,7 @@ IS_WRONG = pattern(
     r"(?:incorrect|wrong|false|inaccurate|ruled\s+out|eliminated|rejected"
     r"|not\s+(?:the\s+)?(?:\w+ly\s+)?(?:correct|right|true|accurate|best|answer))\b"
     r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b"
+    r"|(?:it|this|that)\s+(?:is|was)(?:\s+not|n['’]?t)\b"
 )
 """What follows an option that is denied: "B is incorrect", "A cannot be right"."""
 

@@ -89,6 +89,7 @@ _BLANKS = re.compile(r"[^\S\n]{9,}")
 _INVISIBLE = re.compile(
     "[\u0000\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ue000-\uf8ff]"
 )
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _MARKUP = re.compile(r"[*`~]+|(?m:^[ \t]*#{1,6}[ \t]+)|(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")
 # A sentence ends at a line break, or at a full stop, "!" or "?" before a space or another script.
 _END = re.compile(r"[\r\n]+|(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])")
@@ -105,10 +106,12 @@ class Sentence:
 
 
 def clean(text: str) -> str:
-    """The text's beginning and end, in compatibility form and without invisible characters."""
+    """The text's beginning and end, in compatibility form, without invisible and struck out
+    characters."""
     # Again after the compatibility form, in which one character can become 18.
     text = _ends(unicodedata.normalize("NFKC", _ends(text)))
-    return _BLANKS.sub(" " * 8, _END_TOKEN.sub("\n", _INVISIBLE.sub("", text))).strip()
+    text = _STRUCK.sub("", _END_TOKEN.sub("\n", _INVISIBLE.sub("", text)))
+    return _BLANKS.sub(" " * 8, text).strip()
 
 
 def _ends(text: str) -> str:

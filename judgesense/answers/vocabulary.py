@@ -113,7 +113,10 @@ WINS = pattern(
 PICKED = pattern(
     rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*(?:(?:the\s+(?:{NOUN}|one)|that)\s+(?:\w+\s+)?(?:from|by|of)\s+)?{_OPEN}{X}"
 )
-FIELD = pattern(rf"^{BLANK}\w{{2,30}}\s*:\s*{_OPEN}{X}{BLANK}$")
+FIELD = pattern(
+    rf"^{BLANK}(?!(?:worse|worst|weaker|weakest|loser|last|second|rejected|runner|bottom)\b)"
+    rf"[^\W\d]\w{{1,29}}\s*:\s*{_OPEN}{X}{BLANK}$"
+)
 LABELLED = pattern(rf"{_LABEL}{_OPEN}{X}")
 OVER = pattern(rf"(?<![>≻]\s){X}\s*(?:>{{1,3}}|≻|over)\s*{Y}(?!\s*[>≻])")
 _OFFERS = one_of(
@@ -300,17 +303,23 @@ OWN = re.compile(r"\b(?:I|we|my|our)\b")
 QUALIFIED = pattern(
     r"[^.;]{0,12}\b"
     + one_of(
-        r"in (?:terms|that(?! case)|this(?! case)|some|its|his|their) | at \w+ing | only | when",
+        r"in (?:terms|that(?! case)|this(?! case)|some|its|his|their) | only | when",
+        r"at (?:the |its )?(?!all\b|least\b|most\b|last\b|once\b|this\b|that\b|the\b|its\b)\w+",
         "for (?:someone|people|those|users) | on (?:this|that) (?:point|aspect)",
         "with (?:respect|regard) | regarding | as far",
         "(?:to|on|for) (?:part|question|turn|point|the (?:first|second|last|one))",
     )
     + r"\b"
 )
+_REJECT = one_of(
+    "reject | mark down | rule out | turn down | discard | drop | eliminate | penali[sz]e | fault",
+    "vote against | leave out | pass over | send back | downgrade",
+)
 REJECTED = pattern(
     rf"\b(?:I|we)(?:\s+(?:would|will)(?:\s+(?:\w+ly\s+)?not|n['’]t)|['’]d\s+(?:\w+ly\s+)?not|\s+won['’]t)"
     rf"\s+(?:\w+ly\s+)?(?:pick|choose|select|go\s+(?:with|for)|vote\s+for)\s+{X}(?!\W*n?or\b)(?={BLANK}(?:$|[,;:]))"
     rf"|{X}{_BEING}\s+(?:\w+ly\s+)?the\s+(?:weaker|worse|poorer|inferior|lesser|less\s+\w+)\s+of\s+(?:the|these)\s+two"
+    rf"|{X}[^.;{TOKENS}]{{0,40}}?\s(?:is|was)\s+the\s+one\s+(?:that\s+|which\s+)?(?:I|we)(?:['’]d|\s+would)?\s+{_REJECT}\b"
 )
 """A candidate that the judge would not choose; of two, it chooses the other."""
 CONCLUDES = pattern(
