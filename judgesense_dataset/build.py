@@ -53,8 +53,9 @@ from judgesense_dataset.pairing import (
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.sources.loader import DataSource, Reader, citations
+from judgesense_dataset.surface import MODEL, Embedder
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
-from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
+from judgesense_dataset.validators import consensus, free_votes
 
 DEFAULT_ITEMS = 125
 FEWEST_ITEMS = 100

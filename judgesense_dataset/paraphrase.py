@@ -25,8 +25,9 @@ from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template, prompt_id
 from judgesense.text import fill
 from judgesense_dataset.polarity import DIRECT, INVERTED, names_answer, polarity_cue
+from judgesense_dataset.surface import Embedder, Measure, measure
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.validators import Embedder, Measure, Vote, judge_votes, measure
+from judgesense_dataset.validators import Vote, judge_votes
 
 PROMPT_FILE = DATA / "paraphrase_prompt.yaml"
 MAX_TOKENS = 512

@@ -26,11 +26,11 @@ from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned
 from judgesense_dataset.folder import is_hub_folder, load_verdicts, write_verdicts
 from judgesense_dataset.load import load_pairs
+from judgesense_dataset.surface import Embedder
 from judgesense_dataset.validators import (
     JUDGE,
     POLARITY,
     Calibration,
-    Embedder,
     Vote,
     calibrate,
     calibration_rows,

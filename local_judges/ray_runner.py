@@ -27,19 +27,19 @@ from judgesense.log.schema import PARTS
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import VLLM_MEMORY, RayOptions, checked
+from local_judges.parts import (
+    Interrupted,
+    JudgeOutcome,
+    ask_parts,
+    merge_outcomes,
+    set_aside_unplanned,
+)
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import progress
 from local_judges.protocol import Judge
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decision_log
-from local_judges.runner import (
-    Interrupted,
-    JudgeOutcome,
-    ask_parts,
-    merge_outcomes,
-    require_scorings,
-    set_aside_unplanned,
-)
+from local_judges.runner import require_scorings
 
 LOSSES = 5
 """How many actors may be lost over the same parts before the run fails."""

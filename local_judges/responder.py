@@ -26,17 +26,17 @@ from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import entries
+from local_judges.parts import (
+    JudgeOutcome,
+    ask_parts,
+    merge_outcomes,
+    set_aside_unplanned,
+)
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.rows import PartLog, logprob_column
-from local_judges.runner import (
-    JudgeOutcome,
-    ask_parts,
-    merge_outcomes,
-    require_scorings,
-    set_aside_unplanned,
-)
+from local_judges.runner import require_scorings
 
 MAX_TOKENS = 512
 

@@ -18,8 +18,8 @@ from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import reason_to_drop
 from judgesense_dataset.rubric import read_wordings
+from judgesense_dataset.surface import measure
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.validators import measure
 from judgesense_dataset.variant_changes import VariantMaker
 from judgesense_dataset.variants import DEFENCES, load_variants
 

@@ -18,8 +18,9 @@ from judgesense_dataset.paraphrase import (
     reason_to_drop,
     write_candidates,
 )
+from judgesense_dataset.surface import Measure
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
-from judgesense_dataset.validators import Measure, Vote
+from judgesense_dataset.validators import Vote
 from local_judges.callable_judge import CallableJudge
 
 

@@ -19,8 +19,9 @@ from local_judges.api.judge import ApiJudge
 from local_judges.api.replies import diagnose, without_secrets
 from local_judges.callable_judge import CallableJudge
 from local_judges.options import Style
+from local_judges.parts import Interrupted
 from local_judges.protocol import Request
-from local_judges.runner import Interrupted, ask_all, run_judge
+from local_judges.runner import ask_all, run_judge
 
 KEY = "sk-test-0123456789abcdef"
 

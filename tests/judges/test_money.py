@@ -14,8 +14,8 @@ from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from local_judges.api.judge import ApiJudge
 from local_judges.llm_matcher import judge_matches
+from local_judges.parts import Interrupted
 from local_judges.registry import resolve
-from local_judges.runner import Interrupted
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWN = {"templates": EXAMPLES / "politeness.yaml", "items": EXAMPLES / "politeness.jsonl"}

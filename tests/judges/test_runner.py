@@ -21,7 +21,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import part_files, read_log
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from local_judges.callable_judge import CallableJudge
-from local_judges.runner import Interrupted, run_judge
+from local_judges.parts import Interrupted
+from local_judges.runner import run_judge
 
 TASK = Task("factuality", ("YES", "NO"))
 STRAIGHT = {"YES": "YES", "NO": "NO"}
