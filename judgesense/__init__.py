@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from judgesense.comparison.compare_result import Comparison as Comparison
     from judgesense.comparison.estimate import estimate as estimate
     from judgesense.comparison.estimate_result import Estimate as Estimate
+    from judgesense.comparison.migration import Migration as Migration
     from judgesense.comparison.migration import migration as migration
-    from judgesense.comparison.migration_result import Migration as Migration
     from judgesense.comparison.monitor import Monitoring as Monitoring
     from judgesense.comparison.monitor import monitor as monitor
     from judgesense.comparison.verdicts import read_verdicts as read_verdicts
@@ -55,7 +55,7 @@ _HOMES = {
     "Comparison": "judgesense.comparison.compare_result",
     "Estimate": "judgesense.comparison.estimate_result",
     "Improved": "judgesense.ask.improved",
-    "Migration": "judgesense.comparison.migration_result",
+    "Migration": "judgesense.comparison.migration",
     "Monitoring": "judgesense.comparison.monitor",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",

@@ -9,7 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from judgesense.comparison.score_change_result import ScoreChange, Split
 from judgesense.measure.card import USABLE, TrustCard
 from judgesense.measure.thresholds import SIGNIFICANT
-from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.statistics.result import TextResult, data_frame
 from judgesense.text import brackets, join, p_value, percent, quoted, signed
 
 WORDS = {
@@ -72,7 +72,7 @@ class BestJudge(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(ResultMapping):
+class Comparison(TextResult):
     """Two runs' judges on the pairs that both judged.
 
     ``advice`` says which judge to prefer on each task; a judge whose trust card says ``avoid`` is
@@ -131,9 +131,6 @@ class Comparison(ResultMapping):
                 f"{lost} pairs and prompts are left out, because a judge gave no verdict on them."
             )
         return "\n".join([*lines, *after])
-
-    def _repr_html_(self) -> str:
-        return html_table((), [(line,) for line in str(self).splitlines() if line])
 
 
 def winner(entry: JudgeComparison) -> Side | None:

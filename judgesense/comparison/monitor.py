@@ -23,18 +23,20 @@ from judgesense.comparison.monitor_history import (
 )
 from judgesense.comparison.paired import grouped
 from judgesense.comparison.verdict_changes import (
+    EXIT_CODES,
     PromptChanges,
     VerdictChanges,
     notes_on,
     prompt_changes,
     read_tasks,
     require_rules,
+    worst,
 )
 from judgesense.files.disk import sha256_of, writing
 from judgesense.log.folder import digests_of, read_record
 from judgesense.log.record import now
 from judgesense.statistics.monitoring import watch
-from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.statistics.result import TextResult, data_frame
 from judgesense.statistics.updates import NOISE_FACTOR
 from judgesense.text import percent, plural_s, signed
 
@@ -42,9 +44,6 @@ Status = Literal["fine", "alarm", "cannot tell"]
 
 TOLERANCE = 0.05
 """Excess over rewording, as a share of verdicts, that a look must rule out to be fine."""
-
-_EXIT: dict[Status, int] = {"alarm": 1, "cannot tell": 3, "fine": 0}
-"""The exit code of each status, the worst status first."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class TaskMonitoring(VerdictChanges):
 
 
 @dataclass(frozen=True, eq=False)
-class Monitoring(ResultMapping):
+class Monitoring(TextResult):
     """A monitored judge after a look.
 
     ``status`` is the worst of the tasks': ``alarm``, then ``cannot tell``, then ``fine``.
@@ -104,7 +103,7 @@ class Monitoring(ResultMapping):
     @property
     def exit_code(self) -> int:
         """0 for ``fine``, 1 for ``alarm``, 3 for ``cannot tell``."""
-        return _EXIT[self.status]
+        return EXIT_CODES[self.status]
 
     def to_pandas(self) -> Any:
         """All looks as a `pandas.DataFrame`, one row for each task and look."""
@@ -126,9 +125,6 @@ class Monitoring(ResultMapping):
             "verdicts, or its repeats share a seed that a look does not."
         )
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return html_table((), [(line,) for line in str(self).splitlines()])
 
 
 def monitor(
@@ -217,9 +213,8 @@ def monitor(
                 with path.open("a", encoding="utf-8") as lines:
                     lines.write(look.model_dump_json(by_alias=True) + "\n")
     tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
-    statuses = {each.status for each in tasks}
     return Monitoring(
-        status=next(status for status in _EXIT if status in statuses),
+        status=worst(each.status for each in tasks),
         tasks=tasks,
         notes=notes_on(changes, same_judge=False),
         n_looks=len(looks),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +22,12 @@ from judgesense.statistics.updates import NOISE_FACTOR, Excess, excess_moves
 from judgesense.tasks import ERROR, UNDECIDED
 from judgesense.text import brackets, join, percent, signed
 
+EXIT_CODES = {"more": 1, "alarm": 1, "cannot tell": 3, "no more": 0, "fine": 0}
+"""The exit code of each conclusion on a task, the worst conclusion first."""
+
 _NO_EXCESS = Excess(None, None, None, None, None, 0, random=False)
+
+T = TypeVar("T", bound=str)
 
 _PROMPT = ("item", "system", "wording", "order")
 """The columns that name a prompt in both results."""
@@ -96,17 +102,14 @@ class PromptChanges:
 
     ``table`` has a row for each prompt. ``pair_row`` are its rows, each once for every other
     wording of its item that was answered before, with the other wording and whether its verdict
-    differs. Left out are ``n_failed`` prompts that were not answered at one of the times,
-    ``n_changed`` whose text differs, and ``n_single`` with one wording where others have several.
+    differs. ``left_out`` has the number of other prompts that both results have, by the reason.
     """
 
     table: PairedTable
     pair_row: Codes
     pair_wording: Words
     pair_differs: Bools
-    n_failed: int
-    n_changed: int
-    n_single: int
+    left_out: Mapping[str, int]
 
     @classmethod
     def of(cls, before: Verdicts, after: Verdicts) -> PromptChanges:
@@ -139,9 +142,11 @@ class PromptChanges:
             pair_row=pair_row,
             pair_wording=before.wording[other],
             pair_differs=table.old[pair_row] != before.verdict[other],
-            n_failed=len(same_text) - len(answered),
-            n_changed=len(prompts) - len(same_text),
-            n_single=len(answered) - len(table),
+            left_out={
+                "their text changed": len(prompts) - len(same_text),
+                "a request failed": len(same_text) - len(answered),
+                "they have only one wording": len(answered) - len(table),
+            },
         )
 
     @property
@@ -166,32 +171,26 @@ class PromptChanges:
         """Whether all verdicts are one label, as of a judge that does not read."""
         return len(self.labels) == 1 and not self.table.is_changed.any()
 
+    @property
+    def reworded(self) -> tuple[list[str], Bools]:
+        """The cluster of each pair of wordings, and whether its verdicts differ."""
+        return self.table.column("cluster")[self.pair_row].tolist(), self.pair_differs
+
     def beyond_rewording(self, error: float, *, like_these: bool = True) -> Excess:
         """What changed beyond rewording; without figures if one wording was judged before.
 
         The ends are for wordings like these, from four on, or else for these alone.
         """
-        if not len(self.pair_row):
-            return _NO_EXCESS
-        wording, cluster = self.table.column("wording"), self.table.column("cluster")
+        if not like_these:
+            return self._beyond(*self.reworded, error=error)
+        wording = self.table.column("wording")
         pairs = wording[self.pair_row].tolist(), self.pair_wording.tolist()
-        return excess_moves(
-            self.table.is_changed,
-            cluster.tolist(),
-            self.pair_differs,
-            cluster[self.pair_row].tolist(),
-            wordings=wording.tolist() if like_these else None,
-            other_wordings=pairs if like_these else None,
-            error=error,
-        )
+        sample = {"wordings": wording.tolist(), "other_wordings": pairs}
+        return self._beyond(*self.reworded, error=error, **sample)
 
     def beyond_noise(self, error: float) -> Excess:
         """What changed beyond asking the judge of before again; no figures without repeats."""
-        clusters, differs = self.repeats
-        if not len(clusters):
-            return _NO_EXCESS
-        moved, of_moved = self.table.is_changed, self.table.column("cluster").tolist()
-        return excess_moves(moved, of_moved, differs, clusters, error=error)
+        return self._beyond(*self.repeats, error=error)
 
     def beyond_any_noise(self, error: float) -> Excess:
         """What changed beyond the most that noise could change, whatever the wordings.
@@ -201,17 +200,14 @@ class PromptChanges:
         """
         if len(self.repeats[0]):
             return self.beyond_noise(error)
-        if not len(self.pair_row):
+        return self._beyond(*self.reworded, error=error, factor=NOISE_FACTOR)
+
+    def _beyond(self, clusters: Sequence[str], differs: Any, **options: Any) -> Excess:
+        """What changed beyond another change, which ``differs`` or not; no figures without any."""
+        if not len(clusters):
             return _NO_EXCESS
-        cluster = self.table.column("cluster")
-        return excess_moves(
-            self.table.is_changed,
-            cluster.tolist(),
-            self.pair_differs,
-            cluster[self.pair_row].tolist(),
-            factor=NOISE_FACTOR,
-            error=error,
-        )
+        of_moved = self.table.column("cluster").tolist()
+        return excess_moves(self.table.is_changed, of_moved, differs, clusters, **options)
 
     @cached_property
     def repeats(self) -> tuple[list[str], list[bool]]:
@@ -264,6 +260,11 @@ def prompt_changes(old: Sequence[Verdicts], new: Sequence[Verdicts]) -> list[Pro
     return changes
 
 
+def worst(conclusions: Iterable[T]) -> T:
+    """The worst conclusion of several tasks."""
+    return min(conclusions, key=[*EXIT_CODES].index)
+
+
 def require_same_scale(one: Verdicts, two: Verdicts) -> None:
     """Raise JudgeSenseError for two scales; a file may simply never have given some label."""
     differ = {*one.labels} != {*two.labels}
@@ -314,13 +315,11 @@ def notes_on(changes: Sequence[PromptChanges], *, same_judge: bool) -> tuple[str
     for change in changes:
         before, after = change.table.before, change.table.after
         notes += [*before.notes, *after.notes]
-        for count, what in (
-            (change.n_changed, "are left out because their text changed"),
-            (change.n_failed, "are left out because a request failed"),
-            (change.n_single, "are left out because they have only one wording"),
-        ):
-            if count:
-                notes.append(f"{change.task}: {count} prompts {what}")
+        notes += [
+            f"{change.task}: {count} prompts are left out because {reason}"
+            for reason, count in change.left_out.items()
+            if count
+        ]
         if before.left_out:
             names = join(before.left_out)
             notes.append(f"{change.task}: {names} are left out as inverted or mislabelled")

@@ -67,6 +67,13 @@ class ResultMapping(Mapping[str, Any]):
         return html_table((), self.lines())
 
 
+class TextResult(ResultMapping):
+    """A result that prints itself as text; a notebook shows the same lines."""
+
+    def _repr_html_(self) -> str:
+        return html_table((), [(line,) for line in str(self).splitlines() if line])
+
+
 def html_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows of text as an HTML table, every cell escaped.
 
