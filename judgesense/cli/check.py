@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.errors import JudgeSenseError
 from judgesense.measure.thresholds import MARGIN, STEADY_JSS
 
 if TYPE_CHECKING:
@@ -34,25 +33,11 @@ def check(
             ),
         ),
     ] = None,
-    verdict: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL,...", help="The columns of FILE that hold verdicts, one per judge."
-        ),
-    ] = None,
+    verdict: opt.Verdict = None,
     human: opt.Human = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE=COL,...",
-            help="FILE's other columns by role, such as item_id=question. Repeatable.",
-        ),
-    ] = None,
+    columns: opt.Roles = None,
     map: opt.Map = None,
-    pick: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which scorer or score to read, if FILE has several."),
-    ] = None,
+    pick: opt.Pick = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
@@ -145,15 +130,12 @@ def check(
             metavar="N", help="How many wordings to propose. 0 uses only your own (default: 4)."
         ),
     ] = None,
-    paraphraser: Annotated[
-        str | None,
-        typer.Option(metavar="JUDGE", help="A model that proposes wordings (default: the judge)."),
-    ] = None,
+    paraphraser: opt.Paraphraser = None,
     max_cost: opt.MaxCost = None,
     batch: opt.Batch = False,
     settings: opt.Settings = None,
     allow_host: opt.AllowHosts = None,
-    scoring: Annotated[Literal["generate", "options"], typer.Option(help=opt.READ)] = "generate",
+    scoring: opt.Scoring = None,
     variants: opt.Variants = None,
     attacks: opt.Attacks = None,
     damage: opt.Damage = None,
@@ -191,29 +173,23 @@ def check(
     )
     people, labels = opt.names(human) or (), opt.names(answers)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
-    of_file = {"--verdict": verdict, "--columns": columns, "--pick": pick, "--require": require}
-    of_rubric = {
-        "--judge": judge,
-        "--wordings": wordings,
-        "--variants": variants,
-        "--positive": positive,
-        "--damage": damage,
-        "--batch": batch or None,
-    }
     if source is not None and is_file:
-        if taken := [flag for flag, value in of_rubric.items() if value is not None]:
-            raise JudgeSenseError(
-                f"{taken[0]}: {source} has verdicts already; to judge its rows: judgesense check "
-                f"RUBRIC.txt --data {source} --judge JUDGE"
-            )
-        from judgesense.importers.column_names import FRIENDLY
-        from judgesense.importers.columns import TARGETS, parse_columns
-
-        roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
+        opt.refuse(
+            f"is for a rubric: {source} has verdicts already; to judge its rows: judgesense check "
+            f"RUBRIC.txt --data {source} --judge JUDGE",
+            {
+                "--judge": judge,
+                "--wordings": wordings,
+                "--variants": variants,
+                "--positive": positive,
+                "--damage": damage,
+                "--batch": batch or None,
+            },
+        )
         options_of_file = FileOptions(
             verdict=opt.names(verdict) or (),
             human=people,
-            columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
+            columns=opt.roles(columns),
             map=opt.pairs(map, "--map"),
             answers=labels,
             pick=pick,
@@ -224,13 +200,14 @@ def check(
             return
         found = check_file(source, options_of_file, result)
     else:
-        if taken := [flag for flag, value in of_file.items() if value is not None]:
-            raise JudgeSenseError(f"{taken[0]} is for a FILE of verdicts, not for a rubric")
-        needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}
-        if absent := [name for name, value in needed.items() if value is None]:
-            raise JudgeSenseError(
-                f"{absent[0]} is missing (or name a FILE of verdicts); see judgesense check --help"
-            )
+        opt.refuse(
+            "is for a FILE of verdicts, not for a rubric",
+            {"--verdict": verdict, "--columns": columns, "--pick": pick, "--require": require},
+        )
+        opt.require(
+            "or name a FILE of verdicts; see judgesense check --help",
+            {"RUBRIC.txt": source, "--data": data, "--judge": judge},
+        )
         assert source is not None and data is not None  # noqa: PT018
         of_check = RubricOptions(
             human=people,
@@ -242,7 +219,7 @@ def check(
             paraphraser=paraphraser,
             paraphrases=paraphrases,
             threshold=threshold,
-            scoring=scoring,
+            scoring=scoring or "generate",
             variants=opt.names(variants),
             attacks=attacks,
             damage=damage,

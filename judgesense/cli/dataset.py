@@ -222,9 +222,7 @@ def audit(
 @opt.command(app)
 def paraphrase(
     judge: Annotated[str, typer.Option("--judge", "-j", metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The template file to write.")
-    ],
+    out: opt.OutFile,
     task: Annotated[
         str | None, typer.Option(metavar="NAME", help="A task from the paper or from --templates.")
     ] = None,

@@ -52,10 +52,7 @@ def estimate(
     systems: Annotated[
         str | None, typer.Option(metavar="A,B", help="Systems to compare (default: all).")
     ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="The label that counts as good, such as PASS."),
-    ] = None,
+    positive: opt.Positive = None,
     columns: opt.Columns = None,
     format: opt.Format = "text",
 ) -> None:

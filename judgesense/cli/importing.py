@@ -35,10 +35,7 @@ def import_log(
         str | None,
         typer.Option(metavar="A,B", help="The possible decisions in order, such as YES,NO."),
     ] = None,
-    pick: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which scorer or score to read, if the log has several."),
-    ] = None,
+    pick: opt.Pick = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON, as --format json does in other commands.")
     ] = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -47,15 +47,8 @@ def improve(
             help="Choose among the remedies measured in this run, without sending prompts.",
         ),
     ] = None,
-    paraphraser: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JUDGE|FILE", help="A model that proposes wordings, or a file of them."
-        ),
-    ] = None,
-    scoring: Annotated[
-        Literal["generate", "options"] | None, typer.Option(help=f"{opt.READ}")
-    ] = None,
+    paraphraser: opt.Paraphraser = None,
+    scoring: opt.Scoring = None,
     max_error: opt.MaxError = 0.05,
     attacks: opt.Attacks = None,
     limit: opt.Limit = None,
@@ -93,31 +86,28 @@ def improve(
     if log is not None:
         from judgesense.cli.judge import stabilise
 
-        taken = {
-            "RUBRIC": source,
-            "--data": data,
-            "--paraphraser": paraphraser,
-            "--human": human,
-            "--answers": answers,
-            "--map": map,
-            "--positive": positive,
-            "--options": options,
-            "--attacks": attacks,
-            "--limit": limit,
-        }
-        if given := [name for name, value in taken.items() if value is not None]:
-            raise JudgeSenseError(
-                f"{given[0]} does not go with --log: the run has the rubric and items"
-            )
+        opt.refuse(
+            "does not go with --log: the run has the rubric and items",
+            {
+                "RUBRIC": source,
+                "--data": data,
+                "--paraphraser": paraphraser,
+                "--human": human,
+                "--answers": answers,
+                "--map": map,
+                "--positive": positive,
+                "--options": options,
+                "--attacks": attacks,
+                "--limit": limit,
+            },
+        )
         if values:
             raise JudgeSenseError(f"--set {min(values)} does not go with --log: no prompt is sent")
         if judge and len(judge) > 1:
             raise JudgeSenseError("--log: name one judge of the run")
         stabilise(log, out, judge[0] if judge else None, max_error=max_error, format=format, **own)
         return
-    needed = {"RUBRIC": source, "--data": data, "--judge": judge}
-    if absent := [name for name, value in needed.items() if value is None]:
-        raise JudgeSenseError(f"{absent[0]} is missing (or name a run: --log DIR)")
+    opt.require("or name a run: --log DIR", {"RUBRIC": source, "--data": data, "--judge": judge})
     from judgesense.ask.improve import improved_by
     from judgesense.ask.plan import ImproveOptions, Plan
     from judgesense.ask.plan import dry_run as planned

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -45,15 +45,7 @@ def judge(
     ] = None,
     templates: opt.Templates = None,
     columns: opt.Columns = None,
-    scoring: Annotated[
-        Literal["generate", "options"] | None,
-        typer.Option(
-            help=(
-                "Whether to read the verdict from text or from option probabilities (default: "
-                "text). An improved judge needs none."
-            )
-        ),
-    ] = None,
+    scoring: opt.Scoring = None,
     retry_failed: opt.RetryFailed = 3,
     format: opt.Format = "text",
 ) -> None:

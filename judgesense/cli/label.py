@@ -21,17 +21,8 @@ def label(
             help="Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a run.",
         ),
     ],
-    verdict: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="The column of verdicts used to pick items (default: found automatically).",
-        ),
-    ] = None,
-    answers: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="The possible labels (default: those in the verdicts)."),
-    ] = None,
+    verdict: opt.Verdict = None,
+    answers: opt.Answers = None,
     show: Annotated[
         str | None,
         typer.Option(

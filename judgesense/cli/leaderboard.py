@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -14,12 +13,7 @@ from judgesense.cli.pages import serve_pages
 
 def leaderboard(
     results: opt.Results = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Write the pages here instead of serving them."
-        ),
-    ] = None,
+    out: opt.MaybePages = None,
     port: opt.Port = 7860,
     no_browser: opt.NoBrowser = False,
 ) -> None:

@@ -27,16 +27,8 @@ def monitor(
             ),
         ),
     ] = None,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge",
-            "-j",
-            metavar="JUDGE",
-            help="The judge. Repeat the option if the baseline's judge has another name.",
-        ),
-    ] = None,
-    task: Annotated[str | None, typer.Option(metavar="TASK", help="Check one task only.")] = None,
+    judge: opt.BothJudges = None,
+    task: opt.RunTask = None,
     tolerance: Annotated[
         float,
         typer.Option(
@@ -70,5 +62,4 @@ def monitor(
         record=not dry_run,
     )
     opt.output(format, found.to_dict, found.__str__)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+    raise typer.Exit(found.exit_code)

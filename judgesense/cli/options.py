@@ -39,6 +39,7 @@ def group(help: str) -> typer.Typer:
 ANY_JUDGE = (
     "A name (see judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
 )
+READ = "Read the verdict from text or from option probabilities"
 # Options that several commands share, each with the type and help that it has in all of them.
 Judges = Annotated[
     list[str] | None,
@@ -193,14 +194,45 @@ Map = Annotated[
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(metavar="LABEL", help="The label that a judge's 1, yes or true means."),
+    typer.Option(
+        metavar="LABEL", help="The good label, such as PASS: what a judge's 1, yes or true means."
+    ),
+]
+Verdict = Annotated[
+    str | None,
+    typer.Option(metavar="COL,...", help="The columns of verdicts (default: by their names)."),
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROLE=COL,...",
+        help="Other columns by role, such as item_id=question or output=reply. Repeatable.",
+    ),
+]
+Pick = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Which scorer or score to read, if there are several."),
+]
+Scoring = Annotated[
+    Literal["generate", "options"] | None, typer.Option(help=f"{READ} (default: text).")
+]
+Paraphraser = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JUDGE|FILE",
+        help="A model that proposes wordings, or a file of them (default: the judge).",
+    ),
+]
+OutFile = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")]
+MaybePages = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="DIR", help="Write the pages here; serve nothing."),
 ]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding and table.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Random seed.")]
 SomeSeed = Annotated[int | None, typer.Option(metavar="N", help="Random seed (default: 0).")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
-READ = "Read the verdict from text or from option probabilities."
 RunJudge = Annotated[
     str | None,
     typer.Option(
@@ -214,7 +246,18 @@ RunScoring = Annotated[
     Literal["generate", "options"] | None,
     typer.Option(help="Which scoring to use, if the run has several (default: options)."),
 ]
-Count = Annotated[int, typer.Option(min=1)]
+BothJudges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge",
+        "-j",
+        metavar="JUDGE",
+        help=(
+            "Which judge to use, if the results have several. Repeat the option if it has another "
+            "name in the other result."
+        ),
+    ),
+]
 
 
 def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Callable[[F], F]:
@@ -253,6 +296,29 @@ def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
             raise JudgeSenseError(f"{option} {text}: expected LEFT=RIGHT")
         found[left] = right
     return found
+
+
+def roles(columns: Sequence[str] | None, *more: str) -> dict[str, str]:
+    """The columns of ``ROLE=COL`` options by the names of the decision log, and ``more`` roles."""
+    from judgesense.importers.column_names import FRIENDLY
+    from judgesense.importers.columns import TARGETS, parse_columns
+
+    by_role = parse_columns(columns or [], (*TARGETS, *FRIENDLY, *more))
+    return {FRIENDLY.get(role, role): column for role, column in by_role.items()}
+
+
+def refuse(why: str, flags: Mapping[str, object]) -> None:
+    """Raise JudgeSenseError, which says ``why``, if one of these flags was given."""
+    for flag, value in flags.items():
+        if value is not None:
+            raise JudgeSenseError(f"{flag} {why}")
+
+
+def require(how: str, arguments: Mapping[str, object]) -> None:
+    """Raise JudgeSenseError if one of these was not given; ``how`` says what else does."""
+    for name, value in arguments.items():
+        if value is None:
+            raise JudgeSenseError(f"{name} is missing ({how})")
 
 
 def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:

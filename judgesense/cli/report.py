@@ -81,19 +81,8 @@ def compare(
         bool,
         typer.Option("--migration", help="OLD and NEW are one judge before and after an update."),
     ] = False,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge",
-            "-j",
-            metavar="JUDGE",
-            help=(
-                "The judge to compare, if OLD and NEW have several. Repeat the option if it has "
-                "another name in NEW."
-            ),
-        ),
-    ] = None,
-    task: Annotated[str | None, typer.Option(metavar="TASK", help="Compare one task only.")] = None,
+    judge: opt.BothJudges = None,
+    task: opt.RunTask = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -110,22 +99,11 @@ def compare(
         ),
     ] = None,
     positive: opt.Positive = None,
-    verdict: Annotated[
-        str | None, typer.Option(metavar="COL", help="The column of the files' verdicts.")
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE=COL,...",
-            help="The files' other columns by role, such as output=reply. Repeatable.",
-        ),
-    ] = None,
+    verdict: opt.Verdict = None,
+    columns: opt.Roles = None,
     map: opt.Map = None,
     answers: opt.Answers = None,
-    pick: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which scorer or score to read, if there are several."),
-    ] = None,
+    pick: opt.Pick = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page with every changed verdict."),
@@ -150,53 +128,49 @@ def compare(
     Exit codes: 0 done; 2 bad usage or input. With --migration: 0 if the update changes no more than
     rewording does; 1 if it changes more; 3 if that is unclear.
     """
-    if not migration:
-        flags: dict[str, object] = {"--judge": judge, "--task": task, "--tolerance": tolerance}
-        if set_flags := [flag for flag, value in flags.items() if value is not None]:
-            raise JudgeSenseError(f"{set_flags[0]} needs --migration")
-        from judgesense.checking.compare import RUNS
-        from judgesense.checking.compare import compare as compare_results
-        from judgesense.importers.column_names import FRIENDLY
-        from judgesense.importers.columns import TARGETS, parse_columns
-        from judgesense.importers.outputs import OUTPUT
-
-        roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY, OUTPUT))
-        result = compare_results(
-            first,
-            second,
-            anchors=anchors,
-            positive=positive,
-            verdict=opt.names(verdict) or (),
-            columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
-            map=opt.pairs(map, "--map"),
-            answers=opt.names(answers),
-            pick=pick,
-            out=out or RUNS / f"{first.stem}-{second.stem}.html",
-            note=opt.note,
-        )
-        opt.output(format, result.to_dict, lambda: str(result))
-        if result.page is not None and format == "text":
-            opt.note(f"{result.page} shows every changed verdict.")
-            opt.open_page(Path(result.page), asked=open)
-        return
-    of_files: dict[str, object] = {
+    of_update = {"--judge": judge, "--task": task, "--tolerance": tolerance}
+    of_files = {
         "--anchors": anchors,
         "--positive": positive,
         "--verdict": verdict,
+        "--columns": columns,
+        "--map": map,
+        "--answers": answers,
+        "--pick": pick,
+        "--out": out,
     }
-    of_files |= {"--columns": columns, "--map": map, "--answers": answers}
-    of_files |= {"--pick": pick, "--out": out}
-    if set_flags := [flag for flag, value in of_files.items() if value is not None]:
-        raise JudgeSenseError(f"{set_flags[0]} does not go with --migration")
-    from judgesense.comparison.migration import migration as compare_update
+    if migration:
+        opt.refuse("does not go with --migration", of_files)
+        from judgesense.comparison.migration import migration as compare_update
 
-    update = compare_update(
+        update = compare_update(
+            first,
+            second,
+            judge=judge or None,
+            task=task,
+            tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
+        )
+        opt.output(format, update.to_dict, update.__str__)
+        raise typer.Exit(update.exit_code)
+    opt.refuse("needs --migration", of_update)
+    from judgesense.checking.compare import RUNS
+    from judgesense.checking.compare import compare as compare_results
+    from judgesense.importers.outputs import OUTPUT
+
+    result = compare_results(
         first,
         second,
-        judge=judge or None,
-        task=task,
-        tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
+        anchors=anchors,
+        positive=positive,
+        verdict=opt.names(verdict) or (),
+        columns=opt.roles(columns, OUTPUT),
+        map=opt.pairs(map, "--map"),
+        answers=opt.names(answers),
+        pick=pick,
+        out=out or RUNS / f"{first.stem}-{second.stem}.html",
+        note=opt.note,
     )
-    opt.output(format, update.to_dict, update.__str__)
-    if update.exit_code:
-        raise typer.Exit(update.exit_code)
+    opt.output(format, result.to_dict, result.__str__)
+    if result.page is not None and format == "text":
+        opt.note(f"{result.page} shows every changed verdict.")
+        opt.open_page(Path(result.page), asked=open)

@@ -20,10 +20,7 @@ def run(
             "--judge",
             "-j",
             metavar="JUDGE",
-            help=(
-                "A name (see judgesense judges list), Hub id, model folder, GGUF file or "
-                "improved judge (YAML). Repeatable."
-            ),
+            help=f"{opt.ANY_JUDGE}. Repeatable.",
         ),
     ],
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Output folder.")],

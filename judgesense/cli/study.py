@@ -140,7 +140,7 @@ def paraphrase_robustness(
             "--same-prompt", help="Also repeat the original wording, as a control for rewording."
         ),
     ] = False,
-    scoring: Annotated[Literal["generate", "options"] | None, typer.Option(help=opt.READ)] = None,
+    scoring: opt.Scoring = None,
     settings: opt.Settings = None,
     fuser: Annotated[
         str | None,

@@ -16,12 +16,7 @@ def view(
     root: Annotated[
         Path, typer.Argument(metavar="DIR", help="The folder under which runs and checks lie.")
     ] = Path("runs"),
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Write the pages here instead of serving them."
-        ),
-    ] = None,
+    out: opt.MaybePages = None,
     port: opt.Port = 7861,
     no_browser: opt.NoBrowser = False,
 ) -> None:
