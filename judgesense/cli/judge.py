@@ -73,21 +73,19 @@ def judge(
         note=opt.note,
         **opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host),
     )
-    opt.output(format, found.to_dict, lambda: _print(found))
+    opt.output(format, found.to_dict, lambda: _text(found))
     if failed := failed_prompts(found.run_folder):
         again = how_to_retry(found.run_folder, retry_failed)
         opt.note_failures(failed, f"items have no answer: see the column error; {again}")
         raise typer.Exit(1)
 
 
-def _print(found: JudgingSummary) -> None:
-    opt.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
+def _text(found: JudgingSummary) -> str:
+    asks = "no threshold limits the errors, so ask_person is true only for ties"
     if found.ask_person is not None:
-        opt.echo(f"  ask a person: {found.ask_person}")
-    else:
-        opt.echo("  no threshold limits the errors, so ask_person is true only for ties")
-    if found.cost_usd is not None:
-        opt.echo(f"  cost: ${found.cost_usd:.4f}")
+        asks = f"ask a person: {found.ask_person}"
+    cost = "" if found.cost_usd is None else f"\n  cost: ${found.cost_usd:.4f}"
+    return f"{found.out}: {found.decided} verdicts on {found.items} items\n  {asks}{cost}"
 
 
 def stabilise(
@@ -134,31 +132,31 @@ def stabilise(
             "ask_person": found.ask_person,
             "card": found.card,
         },
-        lambda: _print_improved(found, out),
+        lambda: _improved_text(found, out),
     )
 
 
-def _print_improved(found: ImprovedJudge, out: Path) -> None:
+def _improved_text(found: ImprovedJudge, out: Path) -> str:
     from judgesense.ask.improved import promise
     from judgesense.text import brackets, percent, quoted
 
     expected = found.expected
     prompts, cost = expected["prompts_per_item"], expected["usd_per_item"]
-    opt.echo(
+    lines = [
         f"{out} contains {found.judges[0]['name']} on {found.entry.task.name} with the remedy "
-        f"{found.recipe.name!r}."
-    )
-    dear = "" if cost is None else f", about ${cost:.4g}"
-    opt.echo(f"  It needs {prompts} prompt{plural_s(prompts)} per item{dear}.")
+        f"{found.recipe.name!r}.",
+        f"  It needs {prompts} prompt{plural_s(prompts)} per item"
+        f"{'' if cost is None else f', about ${cost:.4g}'}.",
+    ]
     if expected["accuracy"] is not None:
         ends = brackets(expected["ci_low"], expected["ci_high"], percent)
-        opt.echo(
+        lines.append(
             f"  It is right on {percent(expected['accuracy'])} {ends} of {expected['items']} items "
             "(cross-fitted)."
         )
     for name, card in found.card.items():
         why = f" because of {quoted(card['because'])}" if card["because"] else ""
         lead = name.replace("as asked", "without the remedy").capitalize()
-        opt.echo(f"  {lead}, the trust value is {card['trust']!r}{why}.")
-    opt.echo(f"  {promise(found.ask_person)}")
-    opt.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")
+        lines.append(f"  {lead}, the trust value is {card['trust']!r}{why}.")
+    lines += [f"  {promise(found.ask_person)}", ""]
+    return "\n".join([*lines, f"Next: judgesense judge ITEMS --judge {out} --out verdicts.parquet"])

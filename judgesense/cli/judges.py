@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,13 +11,11 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-from judgesense.text import aligned
+from judgesense.text import aligned, brackets, number
 
 if TYPE_CHECKING:
     from judgesense.published import PublishedFigure
     from local_judges.judge_files import JudgeEntry
-
-_COLUMNS = ("judge", "engine", "model", "papers")
 
 
 def judges(
@@ -50,20 +48,34 @@ def _list_judges(format: str) -> None:
         (
             entry.name,
             entry.endpoint or entry.engine,
-            f"{entry.model or '(not stated)'}"
-            f"{' (floating)' if entry.model and entry.floating else ''}",
+            (entry.model or "(not stated)") + " (floating)" * bool(entry.model and entry.floating),
             ", ".join(entry.papers) or ("your file" if entry.file else ""),
         )
         for entry in entries().values()
     ]
-    lines = aligned([_COLUMNS, *rows])
-    lines.append("\nYou can also pass a Hub id, a model folder or a GGUF file as a judge.")
+    notes = ["", "You can also pass a Hub id, a model folder or a GGUF file as a judge."]
     if (path := user_file()) is not None:
-        lines.append(f"Your own judges: {path}")
+        notes.append(f"Your own judges: {path}")
+    _table(format, "judges", ("judge", "engine", "model", "papers"), rows, notes)
+
+
+def _list_options(format: str) -> None:
+    from local_judges.options import rows
+
+    _table(format, "options", ("key", "engines", "default", "meaning"), rows())
+
+
+def _table(
+    format: str,
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str] = (),
+) -> None:
     opt.output(
         format,
-        lambda: {"judges": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]},
-        lambda: "\n".join(lines),
+        lambda: {name: [dict(zip(columns, row, strict=True)) for row in rows]},
+        lambda: "\n".join([*aligned([columns, *rows]), *notes]),
     )
 
 
@@ -75,62 +87,40 @@ def _show(name: str, format: str) -> None:
     opt.output(
         format,
         lambda: {**judge.model_dump(), "published": [asdict(figure) for figure in figures]},
-        lambda: _print(judge, figures),
+        lambda: "\n".join([*_facts(judge), *_published(figures)]),
     )
 
 
-def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
+def _published(figures: Sequence[PublishedFigure]) -> Iterator[str]:
+    """The published JSS of a judge as a table, and where each figure is from."""
     from judgesense.published import WORDINGS
 
-    opt.echo(f"{judge.name}: {judge.summary}")
-    for label, text in _facts(judge):
-        opt.echo(f"  {label}: {text}")
-    for paper, stated in judge.papers.items():
-        opt.echo(f"  {paper}: {stated}")
-    for note in judge.notes:
-        opt.echo(f"  note: {note}")
     if not figures:
         return
-    opt.echo(f"\nPublished JSS, {WORDINGS}:\n")
     numbered: dict[str, int] = {}
     rows = []
     for figure in figures:
         notes = (f"{figure.source}, as {figure.published_as}", *figure.notes)
         marks = [numbered.setdefault(note, len(numbered) + 1) for note in notes]
-        interval = (
-            "" if figure.ci_low is None else f"[{figure.ci_low:.3f}, {figure.ci_high or 0:.3f}]"
-        )
-        kappa = "" if figure.kappa is None else f"{figure.kappa:.3f}"
         rows.append(
             (
                 figure.task,
                 figure.labels,
-                f"{figure.jss:.3f}",
-                interval,
-                kappa,
+                number(figure.jss),
+                brackets(figure.ci_low, figure.ci_high),
+                number(figure.kappa),
                 str(figure.n_pairs),
                 ",".join(map(str, marks)),
             )
         )
-    columns = ("task", "labels", "JSS", "95% interval", "kappa", "n", "notes")
-    opt.echo("\n".join(aligned([columns, *rows])) + "\n")
-    for note, number in numbered.items():
-        opt.echo(f"  {number}  {note}")
+    yield f"\nPublished JSS, {WORDINGS}:\n"
+    yield from aligned([("task", "labels", "JSS", "95% interval", "kappa", "n", "notes"), *rows])
+    yield ""
+    yield from (f"  {place}  {note}" for note, place in numbered.items())
 
 
-def _list_options(format: str) -> None:
-    from local_judges.options import rows
-
-    columns = ("key", "engines", "default", "meaning")
-    listed = rows()
-    opt.output(
-        format,
-        lambda: {"options": [dict(zip(columns, row, strict=True)) for row in listed]},
-        lambda: "\n".join(aligned([columns, *listed])),
-    )
-
-
-def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
+def _facts(judge: JudgeEntry) -> list[str]:
+    """A judge's settings and what is stated of it, a line each."""
     from local_judges.api.endpoint import is_here
     from local_judges.options import KEY_VARIABLE, REMOTE
 
@@ -138,26 +128,25 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     model = judge.model or "not stated by any source; add --set model=ID"
     if judge.model is not None and judge.floating:
         model += " (a name that may come to mean another checkpoint)"
-    facts = [("engine", judge.engine), ("model", model)]
+    facts: dict[str, object] = {"engine": judge.engine, "model": model}
     if judge.engine in REMOTE:
+        provider = "Hugging Face, provider " if "provider" in options else ""
         where = options.pop("base_url", None) or options.pop("provider", None)
-        provider = "Hugging Face, provider " if "provider" in judge.options else ""
-        facts.append(
-            ("endpoint", f"{provider}{where}" if where else "not stated; add --set base_url=URL")
-        )
+        facts["endpoint"] = f"{provider}{where}" if where else "not stated; add --set base_url=URL"
         named = options.pop("key_variable", None)
         variable = named or KEY_VARIABLE
         state = "set" if os.environ.get(variable) else "not set"
-        none = named is None and is_here(where)
-        facts.append(("key", "none: it is on this machine" if none else f"${variable} ({state})"))
-        price = "not stated; --set price=INPUT,OUTPUT"
+        is_keyless = named is None and is_here(where)
+        facts["key"] = "none: it is on this machine" if is_keyless else f"${variable} ({state})"
+        facts["price"] = "not stated; --set price=INPUT,OUTPUT"
         if known := judge.price:
-            price = (
+            facts["price"] = (
                 f"{known.input:g} in, {known.output:g} out, US dollars per million tokens "
                 f"({known.source}, {known.date})"
             )
-        facts.append(("price", price))
-    shown = {k: v for k, v in options.items() if k not in ("style", "floating", "price")}
-    shown |= {f"style.{key}": value for key, value in options.get("style", {}).items()}
-    facts += [(key, str(value)) for key, value in shown.items()]
-    return [*facts, ("defined in", judge.file or "the package")]
+    facts |= {k: v for k, v in options.items() if k not in ("style", "floating", "price")}
+    facts |= {f"style.{key}": value for key, value in options.get("style", {}).items()}
+    facts |= {"defined in": judge.file or "the package", **judge.papers}
+    lines = [f"{name}: {value}" for name, value in facts.items()]
+    lines += [f"note: {note}" for note in judge.notes]
+    return [f"{judge.name}: {judge.summary}", *(f"  {line}" for line in lines)]

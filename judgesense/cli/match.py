@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,11 +11,11 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-from judgesense.text import middle_cut
+from judgesense.text import middle_cut, number
 
 if TYPE_CHECKING:
     from judgesense.answers.matching.scores import ModelScores
-    from judgesense.pipeline.matching import Matched, ResponseRow
+    from judgesense.pipeline.matching import Matched
 
 
 _EXAMPLES = 5
@@ -116,12 +116,11 @@ def match(
     if format == "json":
         opt.print_json({**found.to_dict(), "without_response": found.failed})
         raise typer.Exit(int(found.incomplete))
-    for name, table in found.tables.items():
-        _show_scores(name, table)
-    _show_unread(found)
-    _show_graded(found)
+    lines = [line for name, table in found.tables.items() for line in _scores(name, table)]
+    lines += [*_unread(found), *_graded(found)]
     if out is not None:
-        opt.echo(f"\nWritten to {out}: match.json, matches.parquet")
+        lines.append(f"\nWritten to {out}: match.json, matches.parquet")
+    opt.echo("\n".join(lines))
     if found.failed:
         opt.note(f"\n{len(found.failed)} questions have no response and are left out:")
         for line in found.failed[:_EXAMPLES]:
@@ -158,76 +157,77 @@ def _respond(
     return "error" in reasons
 
 
-def _show_scores(name: str, table: Sequence[ModelScores]) -> None:
+def _scores(name: str, table: Sequence[ModelScores]) -> Iterator[str]:
+    """Each model's scores under every template, and their mean."""
     from judgesense.answers.matching.scores import mean_rank_correlation
 
-    opt.echo(f"Scored by {name}")
+    yield f"Scored by {name}"
     for model in table:
-        by_template = model["by_template"]
-        width = max(len("mean ± std"), *map(len, by_template))
-        opt.echo(f"  {model['model']}")
-        for template, cell in by_template.items():
-            of = f"n={cell['n_scored']}"
-            of += "" if cell["n_scored"] == cell["n"] else f" of {cell['n']}"
-            opt.echo(f"    {template:<{width}}  {_figure(cell['score'])}  {of}")
-        spread = f"{_figure(model['mean'])} ± {_figure(model['std'])}"
-        opt.echo(f"    {'mean ± std':<{width}}  {spread}  over {len(by_template)} templates")
+        cells = model["by_template"]
+        rows = [
+            (
+                template,
+                number(cell["score"], 4),
+                f"n={cell['n_scored']}" + f" of {cell['n']}" * (cell["n_scored"] != cell["n"]),
+            )
+            for template, cell in cells.items()
+        ]
+        spread = f"{number(model['mean'], 4)} ± {number(model['std'], 4)}"
+        rows.append(("mean ± std", spread, f"over {len(cells)} templates"))
+        yield from [f"  {model['model']}", *(f"    {'  '.join(row)}" for row in rows)]
     if (rho := mean_rank_correlation(table)) is not None:
-        opt.echo(f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}")
-    opt.echo("")
+        yield f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}"
+    yield ""
 
 
-def _figure(value: float | None) -> str:
-    return "     -" if value is None else f"{value:.4f}"
-
-
-def _show_unread(found: Matched) -> None:
+def _unread(found: Matched) -> Iterator[str]:
+    """The responses that were cut off, could not be read, or are wrong."""
     rows, result = found.rows, found.result
     if cut := sum(row.truncated for row in rows):
-        opt.echo(f"{cut} of {len(rows)} responses were cut off at the token cap")
-    unread = [i for i, value in enumerate(result.readings) if value is None]
+        yield f"{cut} of {len(rows)} responses were cut off at the token cap"
+    unread = {i: result.problems[i] for i, value in enumerate(result.readings) if value is None}
     reasons = "; ".join(f"{n} {problem}" for problem, n in result.problem_counts.items())
-    opt.echo(
-        f"{len(unread)} of {result.n} responses could not be read by {result.method} and score 0"
-        f"{f' ({reasons})' if reasons else ''}"
-    )
-    for i in unread[:_EXAMPLES]:
-        opt.echo(f"  {_example(rows[i])}  [{result.problems[i]}]")
-    wrong = [i for i, s in enumerate(result.per_example) if s == 0 and result.readings[i]]
-    opt.echo(f"{len(wrong)} responses were read and score 0")
-    for i in wrong[:_EXAMPLES]:
-        opt.echo(f"  {_example(rows[i])}  [read as {_short(result.readings[i] or '', 60)!r}]")
+    heading = f"of {result.n} responses could not be read by {result.method} and score 0"
+    yield from _examples(found, heading + f" ({reasons})" * bool(reasons), unread)
+    wrong = {
+        i: f"read as {_short(reading, 60)!r}"
+        for i, (reading, score) in enumerate(zip(result.readings, result.per_example, strict=True))
+        if score == 0 and reading
+    }
+    yield from _examples(found, "responses were read and score 0", wrong)
 
 
-def _show_graded(found: Matched) -> None:
+def _graded(found: Matched) -> Iterator[str]:
+    """Where the grader's verdicts differ from the scores."""
     judged, differ, method = found.judged, found.differ, found.result.method
     if judged is None or differ is None:
         return
     counts = found.to_dict()["disagreement"]
-    rate = "undefined" if counts["rate"] is None else f"{counts['rate']:.4f}"
-    opt.echo(
-        f"\n{method} and {judged.judge} differ on a share of {rate} of the responses. Both "
-        f"say right for {counts['both_right']} responses and wrong for {counts['both_wrong']}. For "
-        f"{counts['no_verdict']}, the judge gives no verdict; depending on these, its score is "
-        f"{judged.score_low:.4f} to {judged.score_high:.4f}."
+    yield (
+        f"\n{method} and {judged.judge} differ on a share of {number(counts['rate'], 4)} of the "
+        f"responses. Both say right for {counts['both_right']} responses and wrong for "
+        f"{counts['both_wrong']}. For {counts['no_verdict']}, the judge gives no verdict; "
+        f"depending on these, its score is {judged.score_low:.4f} to {judged.score_high:.4f}."
     )
     for heading, kind in (
         ("right for the grader only", "missed_by_heuristic"),
         (f"right for {method} only", "only_heuristic"),
         ("no verdict", "no_verdict"),
     ):
-        places = differ[kind]
-        opt.echo(f"{len(places)} {heading}")
-        for i in places[:_EXAMPLES]:
-            opt.echo(f"  {_example(found.rows[i])}  [{_short(judged.reasons[i], 120)}]")
+        reasons = {i: _short(judged.reasons[i], 120) for i in differ[kind]}
+        yield from _examples(found, heading, reasons)
     outcomes = Counter(outcome for outcome in judged.outcomes if outcome != "ok")
-    for outcome, number in outcomes.items():
-        opt.echo(f"no verdict, {outcome}: {number}")
+    yield from (f"no verdict, {outcome}: {count}" for outcome, count in outcomes.items())
 
 
-def _example(row: ResponseRow) -> str:
-    where = f"{row.model} {row.template_id} {row.item_id}"
-    return f"{where}: {_short(row.text or '', 120)!r} for {_short(str(row.reference), 60)!r}"
+def _examples(found: Matched, heading: str, notes: Mapping[int, str | None]) -> Iterator[str]:
+    """How many responses are of a kind, and some of them; ``notes`` are by their places."""
+    yield f"{len(notes)} {heading}"
+    for i in [*notes][:_EXAMPLES]:
+        row = found.rows[i]
+        where = f"{row.model} {row.template_id} {row.item_id}"
+        texts = f"{_short(row.text or '', 120)!r} for {_short(str(row.reference), 60)!r}"
+        yield f"  {where}: {texts}  [{notes[i]}]"
 
 
 def _short(text: str, length: int) -> str:

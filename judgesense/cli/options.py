@@ -344,20 +344,12 @@ def with_batch(settings: Sequence[str] | None, batch: bool) -> list[str] | None:
     return [*(settings or ()), "batch=true"] if batch else list(settings or ()) or None
 
 
-def configured(
-    names: Sequence[str], settings: Sequence[str] | None, flags: Mapping[str, str] | None = None
-) -> list[Any]:
-    """Judges with the options of ``--set``; without any, their names.
-
-    ``flags`` are the options that the command has a flag for, such as max_tokens.
-    """
+def configured(names: Sequence[str], options: Mapping[str, Any]) -> list[Any]:
+    """Judges with the options of ``--set``; without any, their names."""
     from local_judges.registry import resolve_each
 
-    if not settings:
+    if not options:
         return list(names)
-    options = judge_options(settings)
-    if taken := sorted(options.keys() & (flags or {}).keys()):
-        raise JudgeSenseError(f"--set {taken[0]}: use {(flags or {})[taken[0]]}")
     return [spec for name in names for spec in resolve_each(name, **options)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,16 +16,16 @@ from judgesense.cli.leaderboard import write as write_leaderboard
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from hub_scripts.hub import PublishOutcome
+    from hub_scripts.hub import Publication, PublishOutcome
 
-_KINDS = {
-    "dataset": {"audit"},
-    "results": {"pull_request"},
-    "metrics": {"org", "wheel"},
-    "space": {"results"},
-    "verify": {"judge", "sample", "settings"},
+_FLAGS = {
+    "dataset": {"--no-audit"},
+    "results": {"--pull-request"},
+    "metrics": {"--org", "--wheel"},
+    "space": {"--results"},
+    "verify": {"--judge", "--sample", "--set"},
 }
-"""What is published, and the flags of each kind, besides those of all."""
+"""What is published, and the flags that it has besides those of all."""
 
 
 def publish(
@@ -81,12 +82,7 @@ def publish(
     private: Annotated[
         bool, typer.Option("--private", help="Create the repository as private.")
     ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Show what would change, without using the network or a token."
-        ),
-    ] = False,
+    dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
     """Publish to the Hub, one commit per repository.
@@ -99,58 +95,39 @@ def publish(
 
     Exit codes: 0 done; 1 verify got other verdicts; 2 bad usage or input.
     """
-    from hub_scripts import publications
     from hub_scripts.hub import publish as send
 
-    special = {
-        "org": org,
-        "wheel": wheel,
-        "results": results,
-        "audit": None if audit else False,
-        "pull_request": pull_request or None,
-        "judge": judge,
-        "sample": sample,
-        "settings": settings or None,
+    flags = {
+        "--org": org,
+        "--wheel": wheel,
+        "--results": results,
+        "--no-audit": None if audit else True,
+        "--pull-request": pull_request or None,
+        "--judge": judge,
+        "--sample": sample,
+        "--set": settings or None,
     }
-    for flag, value in special.items():
-        if value is not None and flag not in _KINDS[kind]:
-            names = {"audit": "no-audit", "settings": "set"}
-            flag = names.get(flag, flag.replace("_", "-"))
-            raise JudgeSenseError(f"--{flag}: publish {kind} has no such flag")
+    others = {flag: value for flag, value in flags.items() if flag not in _FLAGS[kind]}
+    opt.refuse(f"is no flag of publish {kind}", others)
+    named = what or []
     if kind == "verify":
-        _verify(what, judge, sample or 20, settings, format)
+        _verify(named, judge, sample or 20, settings, format)
         return
     if kind == "metrics":
         if org is None or repo is not None:
             raise JudgeSenseError("publish metrics needs --org ORG, and no --repo")
-        _check_repo(f"{org}/jss", "--org ORG")
-    else:
-        if repo is None and kind != "results":
-            raise JudgeSenseError(f"--repo ORG/NAME is missing: where to publish the {kind}")
-        _check_repo(repo := repo or RESULTS)
-        expected = 0 if kind == "space" else 1
-        if len(what or ()) != expected:
-            number = "no folder" if not expected else "one folder"
-            raise JudgeSenseError(f"publish {kind} takes {number}, got {len(what or ())}")
+    elif len(named) != (expected := int(kind != "space")):
+        number = "one folder" if expected else "no folder"
+        raise JudgeSenseError(f"publish {kind} takes {number}, got {len(named)}")
+    elif repo is None and kind != "results":
+        raise JudgeSenseError(f"--repo ORG/NAME is missing: where to publish the {kind}")
+    target, option = (repo or RESULTS, "--repo ORG/NAME") if org is None else (org, "--org ORG")
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*" + r"(/[A-Za-z0-9][\w.-]*)" * (org is None), target):
+        raise JudgeSenseError(f"{target!r} is not a name on the Hub; expected {option}")
     with tempfile.TemporaryDirectory() as temporary:
-        made, named = Path(temporary), str(repo)
-        if kind == "metrics":
-            built = wheel or publications.build_wheel(made)
-            found = publications.metric_publications(str(org), built, what or (), private=private)
-        elif kind == "space":
-            from hub_scripts.leaderboard.site import space_publication
-
-            write_leaderboard(results, made)
-            found = [space_publication(named, made)]
-        elif kind == "dataset":
-            folder = Path(*(what or ()))
-            found = [publications.dataset_publication(folder, named, audited=audit)]
-        else:
-            from hub_scripts.results import results_publication
-
-            found = [results_publication(Path(*(what or ())), named)]
+        built = _publications(kind, target, named, Path(temporary), wheel, results, audit, private)
         done = []
-        for publication in found:
+        for publication in built:
             done.append(
                 send(publication, private=private, dry_run=dry_run, pull_request=pull_request)
             )
@@ -162,16 +139,43 @@ def publish(
         )
 
 
+def _publications(
+    kind: str,
+    target: str,
+    named: list[str],
+    folder: Path,
+    wheel: Path | None,
+    results: str | None,
+    audit: bool,
+    private: bool,
+) -> Sequence[Publication]:
+    """What goes to the Hub; ``folder`` is for what is built first."""
+    from hub_scripts import publications
+    from hub_scripts.leaderboard.site import space_publication
+    from hub_scripts.results import results_publication
+
+    if kind == "metrics":
+        wheel = wheel or publications.build_wheel(folder)
+        return publications.metric_publications(target, wheel, named, private=private)
+    if kind == "space":
+        write_leaderboard(results, folder)
+        return [space_publication(target, folder)]
+    source = Path(*named)
+    if kind == "dataset":
+        return [publications.dataset_publication(source, target, audited=audit)]
+    return [results_publication(source, target)]
+
+
 def _verify(
-    what: list[str] | None, judge: str | None, sample: int, settings: list[str] | None, format: str
+    named: list[str], judge: str | None, sample: int, settings: list[str] | None, format: str
 ) -> None:
     """Ask a run's prompts again, and say how many verdicts are the same."""
     from hub_scripts.verification import ask_again, keep_verified
     from local_judges.registry import resolve
 
-    if judge is None or len(what or ()) != 1:
+    if judge is None or len(named) != 1:
         raise JudgeSenseError("publish verify needs the folder of a run, and --judge JUDGE")
-    folder = Path(*(what or ()))
+    folder = Path(*named)
     loaded = resolve(judge, **opt.judge_options(settings)).load()
     try:
         found = ask_again(folder, loaded, sample)
@@ -180,13 +184,7 @@ def _verify(
     path = keep_verified(folder, found)
     said = f"{found.judge} gave {found.same} of {found.asked} verdicts again; noted in {path}"
     opt.output(format, lambda: {**vars(found), "holds": found.holds}, lambda: said)
-    if not found.holds:
-        raise typer.Exit(1)
-
-
-def _check_repo(repo: str, option: str = "--repo ORG/NAME") -> None:
-    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", repo):
-        raise JudgeSenseError(f"{repo!r} is not a name on the Hub; expected {option}")
+    raise typer.Exit(int(not found.holds))
 
 
 def _print(outcome: PublishOutcome, dry_run: bool) -> None:
@@ -196,20 +194,15 @@ def _print(outcome: PublishOutcome, dry_run: bool) -> None:
         "new": "a new repository",
         "there": f"{changes.unchanged} files unchanged",
     }[outcome.remote]
-    opt.echo(f"{publication.repo_type} {publication.repo_id}: {state}")
-    for line in changes.lines():
-        opt.echo(line)
-    if dry_run:
-        opt.echo("  nothing was published (--dry-run)")
-    elif outcome.commit:
-        opt.echo(f"  published as commit {outcome.commit[:12]}")
-    else:
-        opt.echo("  no changes: no commit")
-    if outcome.pull_request:
-        opt.echo(f"  pull request {outcome.pull_request}")
-    if outcome.tagged:
-        opt.echo(f"  tagged {outcome.tagged}")
-    if outcome.tag_elsewhere:
-        opt.echo(f"  the tag {publication.tag} stays at commit {outcome.tag_elsewhere[:12]}")
-    for note in publication.notes:
-        opt.echo(f"  note: {note}")
+    lines = [f"{publication.repo_type} {publication.repo_id}: {state}", *changes.lines()]
+    commit = (
+        f"published as commit {outcome.commit[:12]}" if outcome.commit else "no changes: no commit"
+    )
+    told = {
+        "nothing was published (--dry-run)" if dry_run else commit: True,
+        f"pull request {outcome.pull_request}": outcome.pull_request,
+        f"tagged {outcome.tagged}": outcome.tagged,
+        f"the tag {publication.tag} stays at commit {outcome.tag_elsewhere}": outcome.tag_elsewhere,
+        **{f"note: {note}": True for note in publication.notes},
+    }
+    opt.echo("\n".join([*lines, *(f"  {text}" for text, applies in told.items() if applies)]))

@@ -30,13 +30,6 @@ Log = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Measure this run or imported log without running a judge."),
 ]
-AnswerTokens = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="At most this many tokens per answer."),
-]
-
-_TOKENS = {"max_tokens": "--answer-tokens"}
-"""The option of a responder that has a flag of its own."""
 
 
 def show(result: Result) -> None:
@@ -105,7 +98,7 @@ def judge_sensitivity(
         return
     if scoring not in (None, "both"):
         options["scoring"] = scoring
-    judges = opt.configured(judge or (), settings)
+    judges = opt.configured(judge or (), opt.judge_options(settings))
     _write(study(judges, out=out, note=opt.note, **options), out, format)
 
 
@@ -171,7 +164,7 @@ def paraphrase_robustness(
         return
     options = _given(limit=limit, paraphrases=paraphrases, scoring=scoring, fuser=fuser, seed=seed)
     result = study(
-        opt.configured(judge or (), settings),
+        opt.configured(judge or (), opt.judge_options(settings)),
         out,
         tasks=opt.names(tasks),
         attributes=opt.names(attributes),
@@ -209,7 +202,6 @@ def answer_matching(
             metavar="N", min=2, help="Use the first N of the paper's templates (default: 12)."
         ),
     ] = None,
-    answer_tokens: AnswerTokens = None,
     grader_tokens: Annotated[
         int | None,
         typer.Option(
@@ -233,11 +225,12 @@ def answer_matching(
         grader_tokens=grader_tokens,
         seed=seed,
     )
+    values = opt.judge_options(settings)
     result = study(
-        opt.configured(responder or (), settings, _TOKENS),
+        opt.configured(responder or (), values),
         out,
         grader=grader,
-        max_tokens=answer_tokens,
+        max_tokens=values.get("max_tokens"),
         mirror=mirror,
         note=opt.note,
         **options,
@@ -270,7 +263,6 @@ def prompt_ranking(
             help="Weight of the standard error in LCB (default: 1); several are compared.",
         ),
     ] = None,
-    answer_tokens: AnswerTokens = None,
     settings: opt.Settings = None,
     mirror: opt.Mirror = None,
     seed: opt.SomeSeed = None,
@@ -282,7 +274,7 @@ def prompt_ranking(
 
     if scores is not None and responder:
         raise JudgeSenseError("give either --scores or --responder, not both")
-    items = opt.names(sizes)
+    values, items = opt.judge_options(settings), opt.names(sizes)
     if items and not all(size.isdigit() for size in items):
         raise JudgeSenseError(f"--sizes must be numbers such as 50,100,200, got {items}")
     try:
@@ -296,14 +288,14 @@ def prompt_ranking(
         sizes=items and tuple(map(int, items)),
         z=weights[0] if weights else None,
         more_z=weights[1:],
-        max_tokens=answer_tokens,
+        max_tokens=values.get("max_tokens"),
         seed=seed,
     )
     plan = study.RankingPlan(**options)
     if scores is not None:
         result = study.rank_scores(scores, plan=plan)
     else:
-        models = opt.configured(responder or (), settings, _TOKENS)
+        models = opt.configured(responder or (), values)
         result = study.prompt_ranking(models, out, plan=plan, mirror=mirror, note=opt.note)
     _write(result, out, format)
 

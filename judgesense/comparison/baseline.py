@@ -15,8 +15,9 @@ from judgesense.comparison.baseline_result import (
     ChangedVerdict,
     Conclusion,
     Figure,
+    changed_verdict,
 )
-from judgesense.comparison.paired import PairedTable, grouped, most_frequent
+from judgesense.comparison.paired import grouped, most_frequent
 from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers
@@ -154,8 +155,7 @@ def against_baseline(
         )
         clusters = dict(zip(after.item, after.cluster, strict=True))
         compared.append((two, _columns(shares, items, clusters, _chances(two) or _chances(one))))
-        usual = PairedTable.of(_usual(before, ERROR), _usual(after), "item", "order")
-        moved += _changed(task, usual, gold)
+        moved += _changed(task, _usual(before, ERROR), _usual(after), gold)
     # A figure that changed on no item cannot be called worse: the error is divided among the rest.
     changed = sum(c.before != c.after for _, columns in compared for c in columns.values())
     conclusions = [
@@ -320,12 +320,12 @@ def _conclusions(
             "no worse": f"is not worse by more than {100 * margin:g} points",
             "cannot tell": "may be better or worse",
         }.get(conclusion, f"is {conclusion}")
-        points = [signed(100 * x, 1) for x in (change.difference, change.ci_low, change.ci_high)]
+        low, high = (signed(100 * end, 1) for end in (change.ci_low, change.ci_high))
         text = (
             f"{figure!r} {what}. The judge {_WHAT[figure]} in {percent(change.after)} of cases, "
-            f"compared with {percent(change.before)} before ({points[0]} points "
-            f"[{points[1]}, {points[2]}], {change.n_items} item{plural_s(change.n_items)}, "
-            f"of which {change.n_changed} changed)"
+            f"compared with {percent(change.before)} before "
+            f"({signed(100 * change.difference, 1)} points [{low}, {high}], {change.n_items} "
+            f"item{plural_s(change.n_items)}, of which {change.n_changed} changed)"
         )
         if conclusion == "better" and all(x <= y for x, y in zip(before, after, strict=True)):
             condition = "if only what was wrong before was asked again, this shows nothing"
@@ -335,34 +335,20 @@ def _conclusions(
         yield cast(Conclusion, what_changed | figures_of)
 
 
-def _usual(verdicts: Verdicts, left_out: str = "") -> Verdicts:
+def _usual(verdicts: Verdicts, left_out: str = "") -> dict[Place, str]:
     """The most frequent verdict on each item and order; verdicts ``left_out`` do not count."""
     places = zip(verdicts.item, verdicts.order, strict=True)
-    usual = {
-        place: most_frequent(of_place)
-        for place, each in grouped(places, verdicts.verdict).items()
-        if (of_place := [verdict for verdict in each if verdict != left_out])
+    counted = {
+        place: [verdict for verdict in of_place if verdict != left_out]
+        for place, of_place in grouped(places, verdicts.verdict).items()
     }
-    rows = [(*place, verdict) for place, verdict in usual.items()]
-    item, order, verdict = np.array(rows, dtype=object).reshape(-1, 3).T
-    return replace(
-        verdicts, item=item, order=order, verdict=verdict, repeat=np.zeros(len(rows), int)
-    )
+    return {place: most_frequent(of_place) for place, of_place in counted.items() if of_place}
 
 
-def _changed(task: str, usual: PairedTable, gold: Mapping[Place, str]) -> Iterator[ChangedVerdict]:
+def _changed(
+    task: str, before: Mapping[Place, str], after: Mapping[Place, str], gold: Mapping[Place, str]
+) -> Iterator[ChangedVerdict]:
     """The items and orders of both results whose verdict changed."""
-    table = usual.where(usual.is_changed)
-    for item, order, before, after in sorted(
-        zip(table.column("item"), table.column("order"), table.old, table.new, strict=True)
-    ):
-        label = gold.get((item, order))
-        yield {
-            "task": task,
-            "item_id": item,
-            "order": order,
-            "before": before,
-            "after": after,
-            "gold": label,
-            "kind": "broken" if label == before else "fixed" if label == after else "changed",
-        }
+    for place in sorted(before.keys() & after.keys()):
+        if before[place] != after[place]:
+            yield changed_verdict(task, *place, before[place], after[place], gold.get(place))

@@ -59,6 +59,26 @@ class ChangedVerdict(TypedDict):
     cause: NotRequired[str]
 
 
+def changed_verdict(
+    task: str, item: str, order: str, before: str, after: str, gold: str | None, rise: float = 0.0
+) -> ChangedVerdict:
+    """A verdict that is another one; ``rise`` is how much more its value is, where it has one."""
+    kind: Literal["fixed", "broken", "changed"] = (
+        "fixed" if rise > 0 else "broken" if rise < 0 else "changed"
+    )
+    if gold in (before, after):
+        kind = "broken" if gold == before else "fixed"
+    return {
+        "task": task,
+        "item_id": item,
+        "order": order,
+        "before": before,
+        "after": after,
+        "gold": gold,
+        "kind": kind,
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class BaselineComparison(ResultMapping):
     """A judge against an earlier result on the same items.

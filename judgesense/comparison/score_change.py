@@ -13,10 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from judgesense.comparison.baseline_result import ChangedVerdict
+from judgesense.comparison.baseline_result import ChangedVerdict, changed_verdict
 from judgesense.comparison.paired import most_frequent
 from judgesense.comparison.score_change_result import (
     Cause,
+    Noise,
     ScoreChange,
     Split,
     Unit,
@@ -28,8 +29,8 @@ from judgesense.comparison.verdict_changes import require_same_scale
 from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
-from judgesense.statistics.arrays import Bools, Floats
-from judgesense.statistics.attribution import Part, anchors_differ, attribute
+from judgesense.statistics.arrays import Bools, Floats, Words
+from judgesense.statistics.attribution import Attribution, anchors_differ, attribute
 from judgesense.tasks import UNDECIDED
 from judgesense.text import join
 
@@ -86,17 +87,20 @@ def score_changes(
     changes = []
     for one, two in couples:
         fits = [side for side in again if len(again) == 1 or side.task == two.task]
-        pairing = _Pairing(one, two, fits[0] if fits else None, 1 - _ERROR / len(couples))
-        is_same_judge = is_same and one.answers.judge == two.answers.judge
-        changes.append(pairing.change(positive, is_same_judge))
+        level = 1 - _ERROR / len(couples)
+        pairing = _Pairing(one, two, fits[0] if fits else None, level, positive)
+        changes.append(pairing.change(is_same and one.answers.judge == two.answers.judge))
     return changes
 
 
 class _Pairing:
     """Two results of a task on the items that both have."""
 
-    def __init__(self, old: Side, new: Side, again: Side | None, level: float) -> None:
+    def __init__(
+        self, old: Side, new: Side, again: Side | None, level: float, positive: str | None
+    ) -> None:
         self.old, self.new, self.level = old, new, level
+        self.task = new.answers.task.name
         one, two = old.verdicts, new.verdicts
         _require_same_scale(one, two)
         systems = [{*side.system} for side in (one, two)]
@@ -109,30 +113,39 @@ class _Pairing:
                 f"{one.source} and {two.source} have no item in common; give both the same item_id"
             )
         self.rows = [[side[item] for item in self.items] for side in keyed]
-        for item, before, after in zip(self.items, *self.rows, strict=True):
-            for rows, side in ((before, one), (after, two)):
-                if not self.with_system and len({side.system[r] for r in rows}) > 1:
-                    raise JudgeSenseError(
-                        f"{side.source}: item {item[0]!r} has outputs of several systems, and the "
-                        "two results name different systems; compare one system at a time"
-                    )
-        self.same = self._same(old, new, self.rows[0], self.rows[1])
-        self.again: list[list[int]] = [[] for _ in self.items]
+        self._require_one_system()
+        self.same = self._same(new, self.rows[1])
         self.third = None if again is None else again.verdicts
+        self.again: list[list[int]] = [[] for _ in self.items]
         if again is not None and self.third is not None:
             _require_same_scale(two, self.third)
             judged = self._rows(self.third, {*self.third.wording} & wordings)
-            self.again = [judged.get(item, []) for item in self.items]
-            same = self._same(old, again, self.rows[0], self.again)
-            if same is not None:
-                # An anchor is the old output; the file may have others.
-                pairs = zip(self.again, same, strict=True)
-                self.again = [rows if is_same else [] for rows, is_same in pairs]
+            rows = [judged.get(item, []) for item in self.items]
+            # An anchor is the old output; the file may have others.
+            same = self._same(again, rows)
+            is_old = [True] * len(rows) if same is None else same
+            self.again = [of_item if old else [] for of_item, old in zip(rows, is_old, strict=True)]
             if not any(self.again):
                 raise JudgeSenseError(
                     f"{self.third.source} has none of the outputs of {one.source}; judge these "
                     "again"
                 )
+        sides = [one, two] if self.third is None else [one, two, self.third]
+        self.values, self.unit, self.positive, self.reason = _values(sides, positive)
+        self.usual = [
+            [most_frequent(side.verdict[of_item]) for of_item in rows]
+            for side, rows in zip((one, two), self.rows, strict=True)
+        ]
+        self.flipped: Bools = np.array([old != new for old, new in zip(*self.usual, strict=True)])
+        self.means = [
+            _means(side, rows) for side, rows in zip(self.values, self.rows, strict=False)
+        ]
+        if self.reason is not None:
+            # Whether there is a verdict, which needs no order.
+            self.means = [
+                np.array([np.nan if v in UNDECIDED else 1.0 for v in side]) for side in self.usual
+            ]
+        self.known: Bools = ~np.isnan(self.means[0]) & ~np.isnan(self.means[1])
 
     def _rows(self, side: Verdicts, wordings: set[str]) -> dict[Item, list[int]]:
         """The rows of each item, under the wordings that both results have, if there are any."""
@@ -143,126 +156,116 @@ class _Pairing:
                 found.setdefault(key, []).append(row)
         return found
 
-    @staticmethod
-    def _same(
-        old: Side, new: Side, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
-    ) -> Bools | None:
-        """Whether each item's output is the same in both results; None where that is unknown.
+    def _require_one_system(self) -> None:
+        """Raise JudgeSenseError for outputs of several systems that only one result names."""
+        for side, rows in zip((self.old.verdicts, self.new.verdicts), self.rows, strict=True):
+            for item, of_item in zip(self.items, rows, strict=True):
+                if not self.with_system and len({*side.system[of_item]}) > 1:
+                    raise JudgeSenseError(
+                        f"{side.source}: item {item[0]!r} has outputs of several systems, and the "
+                        "two results name different systems; compare one system at a time"
+                    )
+
+    def _same(self, new: Side, after: Sequence[Sequence[int]]) -> Bools | None:
+        """Whether each item's output is that of the old result; None where that is unknown.
 
         Runs on the same data have the same outputs, whatever the rubric. Of other runs, one prompt
         that is the same shows it, for other wordings may have changed. Of a file, all outputs of
         the item are the same.
         """
+        old, one, two = self.old, self.old.verdicts, new.verdicts
         if old.data is not None and old.data == new.data:
-            return np.ones(len(before), dtype=np.bool_)
-        one, two = old.verdicts, new.verdicts
-        if (
-            not old.outputs
-            or old.outputs != new.outputs
-            or one.prompt is None
-            or two.prompt is None
-        ):
+            return np.ones(len(after), dtype=np.bool_)
+        if not old.outputs or old.outputs != new.outputs:
+            return None
+        if one.prompt is None or two.prompt is None:
             return None
         same = []
-        for rows, others in zip(before, after, strict=True):
+        for rows, others in zip(self.rows[0], after, strict=True):
             left = {(one.order[row], one.prompt[row]) for row in rows}
             right = {(two.order[row], two.prompt[row]) for row in others}
             same.append(bool(left & right) if old.outputs == "prompt" else left == right)
         return np.array(same)
 
-    def change(self, positive: str | None, is_same_judge: bool) -> ScoreChange:
+    def change(self, is_same_judge: bool) -> ScoreChange:
         """The change of the mean and of each verdict."""
-        one, two = self.old.verdicts, self.new.verdicts
-        values, unit, good, reason = _values(one, two, self.third, positive)
-        means = [_means(side, rows) for side, rows in zip(values, self.rows, strict=False)]
-        usual = [_usual(v, rows) for v, rows in zip((one, two), self.rows, strict=True)]
-        if reason is not None:
-            means = [np.array([float(v not in UNDECIDED) or np.nan for v in u]) for u in usual]
-        known = ~np.isnan(means[0]) & ~np.isnan(means[1])
-        split, p = None, None
-        if reason is None:
-            split, reason, p = self._split(means, values, known)
+        found, reason, p = self._split()
         moves = None
-        if split is not None:
-            judge = Part(split.judge, split.judge_ci_low, split.judge_ci_high)
-            system = Part(split.system, split.system_ci_low, split.system_ci_high)
-            moves = not judge.is_zero_inside, not system.is_zero_inside
+        if found is not None:
+            moves = not found.judge.is_zero_inside, not found.system.is_zero_inside
         is_judge_still = is_same_judge and moves is not None and not moves[0]
-        is_judge_still &= not self._is_mostly_noise(usual)
-        flips = tuple(self._flips(usual, means if unit else None, is_judge_still))
-        only_better = False
-        if is_same_judge and moves is not None and moves[0] and self.same is not None:
-            rise = (means[1] - means[0])[known & self.same]
-            only_better = bool((rise >= 0).all() and (rise > 0).any())
-        noise = None
-        if is_same_judge and self.same is not None and unit is not None:
-            at = np.flatnonzero(known & self.same)
-            names = [self.items[place][0] for place in at]
-            noise = noise_of(
-                means[0][at],
-                means[1][at],
-                self._flipped(usual)[at],
-                [one.cluster[self.rows[0][place][0]] for place in at],
-                _span(values),
-                groups_of(self.new.run.items, self.new.answers.task.name, names),
-            )
-        shown = unit is not None and bool(known.any())
+        only_better, noise = False, None
+        if is_same_judge and self.same is not None:
+            rise = (self.means[1] - self.means[0])[self.known & self.same]
+            is_better = bool((rise >= 0).all() and (rise > 0).any())
+            only_better = moves is not None and moves[0] and is_better
+            noise = None if self.unit is None else self._noise(self.same)
+        shown = self.unit is not None and bool(self.known.any())
+        old, new = (float(side[self.known].mean()) if shown else None for side in self.means)
         return ScoreChange(
-            task=self.new.answers.task.name,
-            judge_old=one.judge,
-            judge_new=two.judge,
-            unit=unit or "score",
-            positive=good,
-            old=float(means[0][known].mean()) if shown else None,
-            new=float(means[1][known].mean()) if shown else None,
-            n_items=int(known.sum()),
-            n_failed=int((~known).sum()),
+            task=self.task,
+            judge_old=self.old.verdicts.judge,
+            judge_new=self.new.verdicts.judge,
+            unit=self.unit or "score",
+            positive=self.positive,
+            old=old,
+            new=new,
+            n_items=int(self.known.sum()),
+            n_failed=int((~self.known).sum()),
             n_same=None if self.same is None else int(self.same.sum()),
             cause="cannot tell" if moves is None or only_better else _CAUSES[moves],
             only_better=only_better,
-            split=split,
+            split=None if found is None else Split.of(found),
             split_reason=reason,
-            flips=flips,
+            flips=tuple(self._flips(is_judge_still and not self._is_mostly_noise)),
             noise=noise,
             anchors_differ=p,
         )
 
-    def _split(
-        self, means: Sequence[Floats], values: Sequence[Floats], known: Bools
-    ) -> tuple[Split | None, str | None, float | None]:
+    def _noise(self, same: Bools) -> Noise | None:
+        """The judge's noise on the items whose output is the same."""
+        at = np.flatnonzero(self.known & same)
+        names = [self.items[place][0] for place in at]
+        given = np.concatenate([side[~np.isnan(side)] for side in self.values])
+        return noise_of(
+            self.means[0][at],
+            self.means[1][at],
+            self.flipped[at],
+            self._clusters[at],
+            float(np.ptp(given)) if len(given) else 0.0,
+            groups_of(self.new.run.items, self.task, names),
+        )
+
+    @property
+    def _clusters(self) -> Words:
+        """The cluster of each item."""
+        return self.old.verdicts.cluster[[rows[0] for rows in self.rows[0]]]
+
+    def _split(self) -> tuple[Attribution | None, str | None, float | None]:
         """The split, or why there is none; and whether anchors differ from the other items."""
-        again = np.full(len(self.items), np.nan)
+        if self.reason is not None:
+            return None, self.reason, None
+        known, again = self.known, np.full(len(self.items), np.nan)
         if self.same is not None:
-            again[self.same] = means[1][self.same]
-        if len(values) > 2:
-            judged = _means(values[2], self.again)
+            again[self.same] = self.means[1][self.same]
+        if self.third is not None:
+            judged = _means(self.values[2], self.again)
             again = np.where(np.isnan(again), judged, again)
         is_anchor = ~np.isnan(again) & known
         if self.same is None and not is_anchor.any():
             return None, self._no_outputs, None
         if not known.any():
             return None, "no item has a verdict in both results", None
-        clusters = np.array([self.old.verdicts.cluster[rows[0]] for rows in self.rows[0]])[known]
-        levels = np.unique(np.concatenate([side[~np.isnan(side)] for side in values]))
+        clusters = self._clusters[known]
+        levels = np.unique(np.concatenate([side[~np.isnan(side)] for side in self.values]))
         step = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
-        old, new = means[0][known], means[1][known]
+        old, new = self.means[0][known], self.means[1][known]
         found = attribute(old, new, again[known], clusters, self.level, step)
         if found is None:
             n_clusters = len({*clusters[is_anchor[known]]})
             what = "prompt" if self.old.outputs == "prompt" else "output"
             return None, too_few(n_clusters, int(is_anchor.sum()), int(known.sum()), what), None
-        split = Split(
-            change=found.change.estimate,
-            judge=found.judge.estimate,
-            judge_ci_low=found.judge.ci_low,
-            judge_ci_high=found.judge.ci_high,
-            system=found.system.estimate,
-            system_ci_low=found.system.ci_low,
-            system_ci_high=found.system.ci_high,
-            n_anchors=found.n_anchors,
-            n_items=found.n_items,
-        )
-        return split, None, anchors_differ(old, is_anchor[known], clusters)
+        return found, None, anchors_differ(old, is_anchor[known], clusters)
 
     @property
     def _no_outputs(self) -> str:
@@ -276,44 +279,24 @@ class _Pairing:
                 return f"{source} has no column of outputs; name it with --columns output=COLUMN"
         return "outputs cannot be compared: one result has their texts and the other has not"
 
-    @staticmethod
-    def _flipped(usual: Sequence[Sequence[str]]) -> Bools:
-        """Whether each item's verdict changed."""
-        return np.array([before != after for before, after in zip(*usual, strict=True)])
-
-    def _is_mostly_noise(self, usual: Sequence[Sequence[str]]) -> bool:
+    @property
+    def _is_mostly_noise(self) -> bool:
         """Whether verdicts change on the same output at least half as often as on another one, so
         that a change on another output is as likely noise as not."""
         if self.same is None or self.same.all():
             return False
-        flipped = self._flipped(usual)
-        return bool(
-            2 * flipped[self.same].sum() * (~self.same).sum()
-            > flipped[~self.same].sum() * self.same.sum()
-        )
+        of_same, of_others = self.flipped[self.same], self.flipped[~self.same]
+        return bool(2 * of_same.sum() * len(of_others) > of_others.sum() * len(of_same))
 
-    def _flips(
-        self, usual: Sequence[Sequence[str]], means: Sequence[Floats] | None, is_judge_still: bool
-    ) -> Iterator[ChangedVerdict]:
+    def _flips(self, is_judge_still: bool) -> Iterator[ChangedVerdict]:
         """The items whose usual verdict changed."""
-        gold = [self.new.verdicts.gold[rows[0]] for rows in self.rows[1]]
-        for at, (item, before, after) in enumerate(zip(self.items, *usual, strict=True)):
-            if before == after:
-                continue
-            rise = 0.0 if means is None else float(means[1][at] - means[0][at])
-            kind = "broken" if rise < 0 else "fixed" if rise > 0 else "changed"
-            if gold[at] in (before, after):
-                kind = "broken" if gold[at] == before else "fixed"
-            yield {
-                "task": self.new.answers.task.name,
-                "item_id": "/".join(item),
-                "order": "-",
-                "before": before,
-                "after": after,
-                "gold": gold[at] or None,
-                "kind": kind,  # type: ignore[typeddict-item]
-                "cause": self._cause(at, before, after, is_judge_still),
-            }
+        for at in np.flatnonzero(self.flipped).tolist():
+            before, after = (side[at] for side in self.usual)
+            rise = 0.0 if self.unit is None else float(self.means[1][at] - self.means[0][at])
+            gold = self.new.verdicts.gold[self.rows[1][at][0]] or None
+            name = "/".join(self.items[at])
+            flip = changed_verdict(self.task, name, "-", before, after, gold, rise)
+            yield {**flip, "cause": self._cause(at, before, after, is_judge_still)}
 
     def _cause(self, at: int, before: str, after: str, is_judge_still: bool) -> Cause:
         if before in UNDECIDED or after in UNDECIDED:
@@ -327,30 +310,25 @@ class _Pairing:
 
 
 def _values(
-    one: Verdicts, two: Verdicts, third: Verdicts | None, positive: str | None
+    sides: Sequence[Verdicts], positive: str | None
 ) -> tuple[list[Floats], Unit | None, str | None, str | None]:
     """The verdicts as numbers, their unit, the label that counts as 1, and why there are none."""
-    sides = [side for side in (one, two, third) if side is not None]
     folded = {label.lower() for side in sides for label in side.labels}
     if positive is None and folded <= _OUTCOMES.keys() and len(folded) > 1:
-        return (
-            [np.array([_OUTCOMES.get(v.lower(), np.nan) for v in s.verdict]) for s in sides],
-            "win rate",
-            None,
-            None,
-        )
+        outcomes = [[_OUTCOMES.get(v.lower(), np.nan) for v in side.verdict] for side in sides]
+        return [np.array(side) for side in outcomes], "win rate", None, None
     try:
-        goods = [side.good(positive) for side in sides]
+        good = next(side.good(positive) for side in sides)
         values = [side.values(positive) for side in sides]
     except JudgeSenseError:
         reason = (
-            f"nothing says which of {', '.join(one.labels)} is better; name the good one with "
+            f"nothing says which of {', '.join(sides[0].labels)} is better; name the good one with "
             "--positive LABEL"
         )
         return [np.full(len(side), np.nan) for side in sides], None, None, reason
-    if one.is_comparison:
+    if sides[0].is_comparison:
         return values, "win rate", None, None
-    return values, "score" if goods[0] is None else "passed", goods[0], None
+    return values, "score" if good is None else "passed", good, None
 
 
 def _require_same_scale(one: Verdicts, two: Verdicts) -> None:
@@ -367,14 +345,3 @@ def _means(values: Floats, rows: Sequence[Sequence[int]]) -> Floats:
         if not np.isnan(known).all():
             means[at] = np.nanmean(known)
     return means
-
-
-def _usual(side: Verdicts, rows: Sequence[Sequence[int]]) -> list[str]:
-    """The most frequent verdict of each item."""
-    return [most_frequent(side.verdict[list(of_item)]) for of_item in rows]
-
-
-def _span(values: Sequence[Floats]) -> float:
-    """The range of the values that were given."""
-    given = np.concatenate([side[~np.isnan(side)] for side in values])
-    return float(np.ptp(given)) if len(given) else 0.0

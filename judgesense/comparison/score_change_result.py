@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from judgesense.comparison.baseline_result import ChangedVerdict
-from judgesense.statistics.attribution import FEWEST_ANCHORS
+from judgesense.statistics.attribution import FEWEST_ANCHORS, Attribution
 from judgesense.text import brackets, join, number, p_value, percent, plural_s, signed
 
 Cause = Literal["judge", "system", "failed call", "cannot tell"]
@@ -34,6 +34,18 @@ class Split:
     system_ci_high: float
     n_anchors: int
     n_items: int
+
+    @classmethod
+    def of(cls, found: Attribution) -> Split:
+        """The split with each part's figures side by side."""
+        judge, system = found.judge, found.system
+        return cls(
+            found.change.estimate,
+            *(judge.estimate, judge.ci_low, judge.ci_high),
+            *(system.estimate, system.ci_low, system.ci_high),
+            n_anchors=found.n_anchors,
+            n_items=found.n_items,
+        )
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ STUDIES = ("judge-sensitivity", "paraphrase-robustness", "answer-matching", "pro
     ("given", "says"),
     [
         (["study", "prompt-ranking", "--out", "x", "--sizes", "a"], "--sizes must be numbers"),
-        (["publish", "space", "--repo", "a/b", "--org", "a"], "--org: publish space has no such"),
-        (["publish", "results", "d", "--no-audit"], "--no-audit: publish results has no such"),
+        (["publish", "space", "--repo", "a/b", "--org", "a"], "--org is no flag of publish space"),
+        (["publish", "results", "d", "--no-audit"], "--no-audit is no flag of publish results"),
         (["publish", "dataset", "d"], "--repo ORG/NAME is missing"),
         (["publish", "dataset", "--repo", "a/b"], "publish dataset takes one folder, got 0"),
         (["publish", "metrics"], "publish metrics needs --org ORG"),
@@ -41,16 +41,10 @@ def test_every_study_takes_the_options_of_the_engine(command: str, tmp_path: Pat
 
 
 def test_settings_reach_the_judge_and_the_responder() -> None:
-    assert configured(["smollm2-135m"], None) == ["smollm2-135m"]
-    (spec,) = configured(["smollm2-135m"], ["dtype=bfloat16"])
+    assert configured(["smollm2-135m"], {}) == ["smollm2-135m"]
+    (spec,) = configured(["smollm2-135m"], {"dtype": "bfloat16"})
     assert spec.options["dtype"] == "bfloat16"
     made = _resolved(spec, {"max_tokens": 7, "temperature": None, "seed": 3}, {})
     expected = {"dtype": "bfloat16", "max_tokens": 7, "seed": 3, "system_prompt": ""}
     assert {name: made.options[name] for name in expected} == expected
     assert made.options["temperature"] == 0.0
-
-
-def test_a_setting_that_has_a_flag_is_refused_with_it() -> None:
-    flags = {"max_tokens": "--answer-tokens"}
-    with pytest.raises(JudgeSenseError, match="--set max_tokens: use --answer-tokens"):
-        configured(["smollm2-135m"], ["max_tokens=5"], flags)
