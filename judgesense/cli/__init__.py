@@ -14,24 +14,22 @@ import typer
 
 from judgesense.cli import (
     check,
+    compare,
     dataset,
-    demo,
     estimate,
     importing,
     improve,
     judge,
     judges,
     label,
-    leaderboard,
     match,
     mcp,
-    monitor,
+    pages,
     publish,
     report,
     run,
     serve,
     study,
-    view,
 )
 from judgesense.cli.options import UsageError, command, group
 from judgesense.errors import JudgeSenseError
@@ -57,23 +55,23 @@ def _root(
 
 
 for _function, _name in (
-    (demo.demo, "demo"),
+    (report.demo, "demo"),
     (check.check, "check"),
     (improve.improve, "improve"),
     (judge.judge, "judge"),
     (serve.serve, "serve"),
     (label.label, "label"),
     (estimate.estimate, "estimate"),
-    (report.compare, "compare"),
-    (monitor.monitor, "monitor"),
+    (compare.compare, "compare"),
+    (compare.monitor, "monitor"),
     (run.run, "run"),
     (report.report, "report"),
     (importing.import_log, "import"),
     (match.match, "match"),
     (judges.judges, "judges"),
     (publish.publish, "publish"),
-    (leaderboard.leaderboard, "leaderboard"),
-    (view.view, "view"),
+    (pages.leaderboard, "leaderboard"),
+    (pages.view, "view"),
     (mcp.mcp, "mcp"),
 ):
     command(app, _name)(_function)

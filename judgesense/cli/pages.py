@@ -1,4 +1,4 @@
-"""Pages that a command writes and serves on this machine until Ctrl-C."""
+"""``judgesense view`` and ``leaderboard``: pages, written or served here until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,18 +8,65 @@ from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 
-def serve_pages(write: Callable[[Path], object], port: int, name: str, *, browser: bool) -> None:
-    """Let ``write`` fill a folder with pages, and serve it on 127.0.0.1.
+def view(
+    root: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder under which runs and checks lie.")
+    ] = Path("runs"),
+    out: opt.MaybePages = None,
+    port: opt.Port = 7861,
+    no_browser: opt.NoBrowser = False,
+) -> None:
+    """See all runs and checks under a folder: by judge and task, over time, two side by side.
+
+    The pages are made from the reports that lie there, and served on 127.0.0.1 until Ctrl-C.
+    """
+    from judgesense.reporting.overview import write_overview
+
+    _show(partial(write_overview, root, note=opt.note), "runs", out, port, browser=not no_browser)
+
+
+def leaderboard(
+    results: opt.Results = None,
+    out: opt.MaybePages = None,
+    port: opt.Port = 7860,
+    no_browser: opt.NoBrowser = False,
+) -> None:
+    """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
+
+    Every figure is recomputed from the decisions. A run is left out if its report does not
+    match its decisions. The page is served on 127.0.0.1 only.
+    """
+    write = partial(write_leaderboard, results)
+    _show(write, "leaderboard", out, port, browser=not no_browser)
+
+
+def write_leaderboard(results: str | None, out: Path) -> None:
+    """Write the pages of the runs that ``--results`` names into a folder."""
+    from hub_scripts.leaderboard.runs import find_runs
+    from hub_scripts.leaderboard.site import write_site
+
+    write_site(find_runs(results), out, note=partial(typer.echo, err=True))
+
+
+def _show(
+    write: Callable[[Path], object], name: str, out: Path | None, port: int, *, browser: bool
+) -> None:
+    """Let ``write`` fill the folder ``out`` with pages; without one, serve them on 127.0.0.1.
 
     Raises JudgeSenseError for a port that is taken, before anything is written.
     """
+    if out is not None:
+        write(out)
+        typer.echo(f"open {out / 'index.html'}")
+        return
     with tempfile.TemporaryDirectory() as folder:
         try:
             pages = partial(_Pages, directory=folder)

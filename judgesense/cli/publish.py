@@ -12,7 +12,7 @@ import typer
 
 from hub_scripts.hub import RESULTS
 from judgesense.cli import options as opt
-from judgesense.cli.leaderboard import write as write_leaderboard
+from judgesense.cli.pages import write_leaderboard
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``judgesense report`` and ``judgesense compare``."""
+"""``judgesense report`` and ``demo``: the reports of runs, and of a recorded one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-from judgesense.measure.thresholds import NO_DIFFERENCE
 
 Format = Literal["md", "html", "tex", "json"]
 
@@ -72,105 +71,21 @@ def report(
         typer.echo(render(whole), nl=False)
 
 
-def compare(
-    first: Annotated[
-        Path, typer.Argument(metavar="OLD", help="The folder of a run, or a file of verdicts.")
-    ],
-    second: Annotated[Path, typer.Argument(metavar="NEW", help="Another one, or the same run.")],
-    migration: Annotated[
-        bool,
-        typer.Option("--migration", help="OLD and NEW are one judge before and after an update."),
-    ] = False,
-    judge: opt.BothJudges = None,
-    task: opt.RunTask = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="With --migration, the share of verdicts that may change in addition to those "
-            f"that rewording changes (default: {NO_DIFFERENCE:g}).",
-        ),
-    ] = None,
-    anchors: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR|FILE",
-            help="Verdicts of NEW's judge on outputs of OLD, if few are the same.",
-        ),
-    ] = None,
-    positive: opt.Positive = None,
-    verdict: opt.Verdict = None,
-    columns: opt.Roles = None,
-    map: opt.Map = None,
-    answers: opt.Answers = None,
-    pick: opt.Pick = None,
+def demo(
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The page with every changed verdict."),
-    ] = None,
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")
+    ] = Path("judgesense-demo"),
     open: opt.Open = False,
-    format: opt.Format = "text",
 ) -> None:
-    """Was it the judge or the system? And which of two judges is better?
+    """Show a report on three small judges. Their answers were recorded, so the demo needs no
+    model and no network.
 
-    For each task, it splits the change of the mean from OLD to NEW into the judge's part and the
-    system's. On outputs that are the same in both, only the judge can have changed. No labels are
-    needed. A page shows every changed verdict with both texts.
-
-    It then compares every judge in OLD with every judge in NEW on the pairs that both judged: the
-    difference in JSS and in accuracy, its interval, and a p-value corrected for the number of
-    comparisons. Name the same run twice to compare its judges with each other.
-
-    With --migration, OLD and NEW contain one judge's verdicts before and after an update. It then
-    reports whether the update changes more verdicts than rewording the prompt does, in
-    which direction, and on which items.
-
-    Exit codes: 0 done; 2 bad usage or input. With --migration: 0 if the update changes no more than
-    rewording does; 1 if it changes more; 3 if that is unclear.
+    The judges chose the more relevant of two passages under five wordings of the question. The
+    report is computed now, from their recorded answers. To see every finding, run judgesense report
+    DIR --verbose.
     """
-    of_update = {"--judge": judge, "--task": task, "--tolerance": tolerance}
-    of_files = {
-        "--anchors": anchors,
-        "--positive": positive,
-        "--verdict": verdict,
-        "--columns": columns,
-        "--map": map,
-        "--answers": answers,
-        "--pick": pick,
-        "--out": out,
-    }
-    if migration:
-        opt.refuse("does not go with --migration", of_files)
-        from judgesense.comparison.migration import migration as compare_update
+    from judgesense.pipeline.demo import demo as show
+    from judgesense.reporting.terminal import print_report
 
-        update = compare_update(
-            first,
-            second,
-            judge=judge or None,
-            task=task,
-            tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
-        )
-        opt.output(format, update.to_dict, update.__str__)
-        raise typer.Exit(update.exit_code)
-    opt.refuse("needs --migration", of_update)
-    from judgesense.checking.compare import RUNS
-    from judgesense.checking.compare import compare as compare_results
-    from judgesense.importers.outputs import OUTPUT
-
-    result = compare_results(
-        first,
-        second,
-        anchors=anchors,
-        positive=positive,
-        verdict=opt.names(verdict) or (),
-        columns=opt.roles(columns, OUTPUT),
-        map=opt.pairs(map, "--map"),
-        answers=opt.names(answers),
-        pick=pick,
-        out=out or RUNS / f"{first.stem}-{second.stem}.html",
-        note=opt.note,
-    )
-    opt.output(format, result.to_dict, result.__str__)
-    if result.page is not None and format == "text":
-        opt.note(f"{result.page} shows every changed verdict.")
-        opt.open_page(Path(result.page), asked=open)
+    print_report(show(out).contents, out)
+    opt.open_page(out / "report.html", asked=open)

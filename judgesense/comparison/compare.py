@@ -73,6 +73,7 @@ def _judges(run_dir: Path) -> list[_Judge]:
 
 
 def _compare(a: _Judge, b: _Judge) -> Iterator[JudgeComparison]:
+    """The paired tests of two judges: on pairs of wordings, and on prompts with a gold label."""
     one, two = a.answers, b.answers
     left, right = shared_rows(a.pairs, b.pairs)
     if len(left):  # none under a single wording
@@ -193,19 +194,17 @@ def compare(
         again = None if anchors is None else Path(anchors)
         try:
             changes = score_changes(*dirs, anchors=again, positive=positive)
+            reason = f"there are {len(changes)} tasks; each has its own"
         except JudgeSenseError as error:
             is_import = any(judge.answers.log.is_imported for judge in (*first, *second))
             if anchors is not None or (is_import and not comparisons):
                 raise
             reason = str(error)
     if not comparisons and not changes:
-        judged = []
-        for folder, judges in zip(dirs, (first, second), strict=True):
-            pairs = {judge.answers.task.name: len(judge.answers.pairs) for judge in judges}
-            judged.append(f"{folder} judged {sum(pairs.values())} pairs of {join(list(pairs))}")
+        tasks = [join(sorted({j.answers.task.name for j in judges})) for judges in (first, second)]
         raise JudgeSenseError(
-            f"the runs share neither pairs nor prompts with gold labels: {', '.join(judged)}. Run "
-            "both judges on the same data"
+            f"the runs share neither pairs nor prompts with gold labels: {dirs[0]} judged "
+            f"{tasks[0]}, and {dirs[1]} judged {tasks[1]}. Run both judges on the same data"
         )
     adjusted = holm([entry["p_value"] for entry in comparisons])
     for entry, p in zip(comparisons, adjusted, strict=True):
@@ -228,15 +227,8 @@ def compare(
         judge_changes=() if same_run else tuple(judge_changes(*dirs)),
         changes=tuple(changes),
         split=changes[0].split if len(changes) == 1 else None,
-        split_reason=_split_reason(changes, reason),
+        split_reason=changes[0].split_reason if len(changes) == 1 else reason,
     )
-
-
-def _split_reason(changes: Sequence[ScoreChange], reason: str) -> str | None:
-    """Why there is no split of the only task; None if there is one."""
-    if len(changes) > 1:
-        return f"there are {len(changes)} tasks; each has its own"
-    return changes[0].split_reason if changes else reason
 
 
 def _best(judges: Sequence[_Judge], names: Mapping[str, str]) -> BestJudge | None:

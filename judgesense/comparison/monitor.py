@@ -270,31 +270,30 @@ def _beyond_noise(stream: StreamLook) -> list[float]:
 
 def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMonitoring:
     """Replay the history of one task and scoring."""
-    history = [
-        (number, look, stream)
-        for number, look in enumerate(looks, 1)
-        for stream in look.streams
-        if (stream.task, stream.scoring) == (current.task, current.scoring)
-    ]
-    error = looks[-1].error / looks[-1].tests
-    excesses = [np.array(_beyond_noise(stream)) for _, _, stream in history]
-    # The test needs numbers within [-1, 1].
-    has_repeats = all(stream.asked_again.keys() >= stream.clusters.keys() for *_, stream in history)
-    scale = 1.0 if has_repeats else NOISE_FACTOR
-    test = watch(
-        [each / scale for each in excesses],
-        [list(stream.clusters) for _, _, stream in history],
-        error=error,
+    name = current.task, current.scoring
+    numbers, runs, streams = zip(
+        *(
+            (number, look, stream)
+            for number, look in enumerate(looks, 1)
+            for stream in look.streams
+            if (stream.task, stream.scoring) == name
+        ),
+        strict=True,
     )
-    last = history[-1][2]
-    earlier = {cluster for _, _, stream in history[:-1] for cluster in stream.clusters}
-    alarm = None if test.alarm is None else history[test.alarm]
+    error = looks[-1].error / looks[-1].tests
+    # The test needs numbers within [-1, 1].
+    has_repeats = all(stream.asked_again.keys() >= stream.clusters.keys() for stream in streams)
+    scale = 1.0 if has_repeats else NOISE_FACTOR
+    excesses = [np.array(_beyond_noise(stream)) / scale for stream in streams]
+    test = watch(excesses, [list(stream.clusters) for stream in streams], error=error)
+    last = streams[-1]
+    earlier = {cluster for stream in streams[:-1] for cluster in stream.clusters}
     status: Status = "cannot tell"
-    if alarm is not None:
+    if test.alarm is not None:
         status = "alarm"
     elif last.ci_high is not None and last.ci_high < tolerance and not last.one_label:
         status = "fine"
-    ln10 = math.log(10)
+    evidence = (test.log_evidence / math.log(10)).tolist()
     state = TaskMonitoring(
         **last.model_dump(exclude={"judge", "clusters", "one_label", "asked_again"}),
         status=status,
@@ -302,22 +301,14 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
         error=error,
         tolerance=float(tolerance),
         n_new=len(last.clusters.keys() - earlier),
-        alarm_look=None if alarm is None else alarm[0],
-        alarm_run=None if alarm is None else alarm[1].run,
-        since_look=history[test.since][0],
+        alarm_look=None if test.alarm is None else numbers[test.alarm],
+        alarm_run=None if test.alarm is None else runs[test.alarm].run,
+        since_look=numbers[test.since],
         excess_low=scale * test.low,
-        log10_limit=test.log_limit / ln10,
+        log10_limit=test.log_limit / math.log(10),
         looks=tuple(
-            LookFigures(
-                n,
-                look.at,
-                look.run,
-                stream.judge,
-                stream.moved,
-                stream.reworded,
-                float(log) / ln10,
-            )
-            for (n, look, stream), log in zip(history, test.log_evidence, strict=True)
+            LookFigures(n, look.at, look.run, stream.judge, stream.moved, stream.reworded, log)
+            for n, look, stream, log in zip(numbers, runs, streams, evidence, strict=True)
         ),
     )
     return replace(state, text=_text(state, last.one_label, has_repeats))
@@ -325,35 +316,37 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
 
 def _text(state: TaskMonitoring, one_label: bool, has_repeats: bool) -> str:
     """The status of a task in one or two sentences, with its figures."""
-    figures = f"Now {state.moved_text}. {state.rewording_text}"
+    share = f"less than {percent(state.tolerance)} of verdicts changed beyond rewording"
+    advice = ""
     if state.status == "alarm":
         lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
-        return (
-            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}). From look "
-            f"{state.since_look} on, more verdicts changed than rewording or noise "
-            f"changes{lower}. {figures}"
+        status = (
+            f"alarm since look {state.alarm_look} ({state.alarm_run}). From look "
+            f"{state.since_look} on, more verdicts changed than rewording or noise changes{lower}"
         )
-    if state.status == "fine":
+    elif state.status == "fine":
+        status = f"fine: {share}"
+    else:
+        status = f"no alarm so far, but it is unclear whether {share}"
+        advice = f" {_advice(state, one_label, has_repeats)}"
+    return f"{state.task}: {status}. Now {state.moved_text}. {state.rewording_text}{advice}"
+
+
+def _advice(state: TaskMonitoring, one_label: bool, has_repeats: bool) -> str:
+    """What would show whether the judge still gives its verdicts."""
+    if state.reworded is None:
+        return "Judge the baseline under a second wording to measure what rewording changes."
+    if one_label:
         return (
-            f"{state.task}: fine. Beyond rewording, less than {percent(state.tolerance)} of "
-            f"verdicts changed. {figures}"
+            "All verdicts are one label, and a judge that ignores the items would change as few. "
+            "Add items with another label."
         )
     advice = "Add items to the next look."
     if not has_repeats:
         advice += " Judge the baseline with --repeats 2 to measure noise."
-    if state.reworded is None:
-        advice = "Judge the baseline under a second wording to measure what rewording changes."
-    elif one_label:
-        advice = (
-            "All verdicts are one label, and a judge that ignores the items would change as few. "
-            "Add items with another label."
-        )
-    elif len(state.looks) > 1 and not state.n_new:
+    if len(state.looks) > 1 and not state.n_new:
         advice += (
             " Earlier looks had all of these items. Draw each look's items from a larger baseline, "
             "so that the evidence adds up."
         )
-    return (
-        f"{state.task}: no alarm so far, but it is unclear whether less than "
-        f"{percent(state.tolerance)} of verdicts changed beyond rewording. {figures} {advice}"
-    )
+    return advice

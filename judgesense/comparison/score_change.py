@@ -231,7 +231,7 @@ class _Pairing:
             self.means[0][at],
             self.means[1][at],
             self.flipped[at],
-            self._clusters[at],
+            self._clusters[at].tolist(),
             float(np.ptp(given)) if len(given) else 0.0,
             groups_of(self.new.run.items, self.task, names),
         )
