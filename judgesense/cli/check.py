@@ -233,24 +233,21 @@ def check(
         settings = opt.with_batch(settings, batch)
         settings_of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
         found = check_rubric(source, data, judge, of_check, result, settings_of_judge)
-    opt.output(
-        format,
-        lambda: _document(found, is_file),
-        lambda: _print(found, verbose, is_file, bool(require)),
-    )
+    # Verdicts that are only measured pass no gate.
+    is_gate = not is_file or baseline is not None or bool(require)
+
+    def document() -> dict[str, Any]:
+        if not is_file:
+            return found.to_dict()
+        change = {} if found.change is None else {"change": found.change.to_dict()}
+        return found.report.to_dict() | change
+
+    opt.output(format, document, lambda: _print(found, verbose, is_file, is_gate))
     opt.open_page(found.out / (REPORT_PAGE if found.change is None else CHANGE_PAGE), asked=open)
-    if found.exit_code and not (is_file and baseline is None and not require):
-        raise typer.Exit(found.exit_code)
+    raise typer.Exit(found.exit_code if is_gate else 0)
 
 
-def _document(found: CheckResult, is_file: bool) -> dict[str, Any]:
-    if not is_file:
-        return found.to_dict()
-    change = {} if found.change is None else {"change": found.change.to_dict()}
-    return {**found.report.to_dict(), **change}
-
-
-def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool = False) -> None:
+def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool) -> None:
     from dataclasses import replace
 
     from judgesense.cli.study import show
@@ -258,7 +255,7 @@ def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool = Fal
     from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.text import sentence
 
-    lines = [] if is_file and found.change is None and not is_gate else [f"{found.verdict}."]
+    lines = [f"{found.verdict}."] if is_gate else []
     if found.change is not None:
         lines += str(found.change).splitlines()
         lines.append(f"{found.out / CHANGE_PAGE} shows every changed verdict.")

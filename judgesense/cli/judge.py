@@ -36,13 +36,6 @@ def judge(
     task: Annotated[
         str | None, typer.Option(metavar="NAME", help="The task. An improved judge needs none.")
     ] = None,
-    wording: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="The wording to use (default: the task's first). An improved judge needs none.",
-        ),
-    ] = None,
     templates: opt.Templates = None,
     columns: opt.Columns = None,
     scoring: opt.Scoring = None,
@@ -65,7 +58,6 @@ def judge(
         judge,
         out,
         task=task,
-        wording=wording,
         templates=templates,
         scoring=scoring,
         columns=opt.pairs(columns, "--columns"),

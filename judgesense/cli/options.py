@@ -154,9 +154,6 @@ Pins = Annotated[
     list[str] | None,
     typer.Option(metavar="SET=COMMIT", help="The commit of a Hub dataset to read. Repeatable."),
 ]
-Revision = Annotated[
-    str | None, typer.Option(metavar="COMMIT", help="The commit of the Hub dataset to read.")
-]
 MaybeOut = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Output folder.")]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Output folder.")]
 AnyScoring = Annotated[

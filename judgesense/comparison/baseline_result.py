@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -112,8 +111,12 @@ class BaselineComparison(ResultMapping):
         if not rows:
             rows = [*reversed(firsts.values())]
             return Gate("PASS", rows[0]["figure"], ". ".join(map(_named, rows)))
-        why = ". ".join([*map(_named, rows), sentence(_power(rows))])
-        return Gate("INCONCLUSIVE", rows[0]["figure"], why)
+        row = max(rows, key=lambda row: row["smallest_loss"] or 1.0)
+        items = f"{row['n_items']} item{plural_s(row['n_items'])}"
+        if row["smallest_loss"] is not None:
+            items += f", of which {row['n_changed']} changed"
+        why = [*map(_named, rows), sentence(_finds(items, row["smallest_loss"]))]
+        return Gate("INCONCLUSIVE", rows[0]["figure"], ". ".join(why))
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, and the ``decision``."""
@@ -139,8 +142,8 @@ class BaselineComparison(ResultMapping):
             gold = f", label {row['gold']}" if row["gold"] else ""
             change = f"{row['before']} → {row['after']}{gold}"
             lines.append(f"  {row['kind']}: {row['item_id']}{order}: {change}")
-        if more := len(self.moved) - _SHOWN:
-            lines += [f"  … and {more} more"] if more > 0 else []
+        if (more := len(self.moved) - _SHOWN) > 0:
+            lines.append(f"  … and {more} more")
         return "\n".join(lines)
 
 
@@ -154,25 +157,16 @@ def what_it_finds(n_items: int) -> str:
     >>> what_it_finds(100)
     'with 100 items, a loss of 10 points is found in 80% of comparisons if little else changes'
     """
-    loss = smallest_loss(n_items)
+    items = f"{n_items} item{plural_s(n_items)}"
+    return _finds(items, smallest_loss(n_items), " if little else changes")
+
+
+def _finds(items: str, loss: float | None, condition: str = "") -> str:
+    """The loss that a comparison finds; None for too few items."""
     if loss is None:
-        return f"{n_items} item{plural_s(n_items)} are too few to find any loss"
-    return (
-        f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons "
-        "if little else changes"
-    )
-
-
-def _power(rows: Sequence[Conclusion]) -> str:
-    """What the comparisons that cannot tell would find, as many verdicts as change anyway."""
-    row = max(rows, key=lambda row: row["smallest_loss"] or 1.0)
-    items = f"{row['n_items']} item{plural_s(row['n_items'])}"
-    if row["smallest_loss"] is None:
         return f"{items} are too few to find any loss"
-    return (
-        f"with {items}, of which {row['n_changed']} changed, a loss of "
-        f"{100 * row['smallest_loss']:.0f} points is found in 80% of comparisons"
-    )
+    points = f"{100 * loss:.0f} points"
+    return f"with {items}, a loss of {points} is found in 80% of comparisons{condition}"
 
 
 def _rates(looks: int) -> str:

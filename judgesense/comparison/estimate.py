@@ -9,13 +9,14 @@ from itertools import combinations
 
 import numpy as np
 
-from judgesense.comparison.estimate_notes import notes_of, position_bias, unseen_errors
 from judgesense.comparison.estimate_result import (
     Estimate,
     SystemComparison,
     SystemScore,
     comparison_text,
-    confounded_text,
+    notes_of,
+    position_bias,
+    unseen_errors,
 )
 from judgesense.comparison.human_labels import Labels, read_labels
 from judgesense.comparison.outputs import Outputs, outputs_of, strata_of
@@ -317,17 +318,14 @@ def _comparisons(
         names = row["system_a"], row["system_b"]
         row["p_holm"] = p
         row["decision_naive"] = _winner(names, naive, p_naive, level)
-        if tuple(system.name for system in systems) in confounded:
-            row["text"] = confounded_text(row)
-            rows.append(row)
-            continue
-        if powered is not None:
+        is_confounded = tuple(system.name for system in systems) in confounded
+        if powered is not None and not is_confounded:
             row["decision"] = _winner(names, powered, p, level)
             row["changed"] = row["decision"] != row["decision_naive"]
             if row["decision"] is None:
                 # Bonferroni's level is the most that Holm's asks of a comparison.
                 row["labels_needed"] = labels_needed(powered, 1 - (1 - level) / len(pairs))
-        row["text"] = comparison_text(row)
+        row["text"] = comparison_text(row, is_confounded=is_confounded)
         rows.append(row)
     return rows
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
+import numpy as np
+
+from judgesense.comparison.human_labels import Labels
+from judgesense.comparison.verdicts import Verdicts
+from judgesense.measure.agreement import position
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import UNDEFINED, aligned, brackets, number, p_value, percent, signed
+
+_RARE = 0.03
+"""Rarer errors than this move a mean less than the interval is wide."""
 
 
 class SystemScore(TypedDict):
@@ -164,46 +173,95 @@ def _needed(row: SystemComparison) -> str:
     return "more outputs" if row["labels_needed"] is None else str(row["labels_needed"])
 
 
-def confounded_text(row: SystemComparison) -> str:
-    """Why there is no decision between two systems whose labels other people gave."""
-    return (
-        f"{row['system_a']} and {row['system_b']} cannot be compared: some raters labelled more "
-        "outputs of the one, others of the other, so a difference may be that of strict and "
-        "lenient raters. Let each rater label outputs of both in equal shares."
-    )
-
-
-def comparison_text(row: SystemComparison) -> str:
+def comparison_text(row: SystemComparison, *, is_confounded: bool) -> str:
     """What labels do to the judge's decision, and what to do next, in one or two sentences."""
     one, two = row["system_a"], row["system_b"]
-    other = {one: two, two: one}
-    winner = row["decision_naive"]
+    if is_confounded:
+        return (
+            f"{one} and {two} cannot be compared: some raters labelled more outputs of the one, "
+            "others of the other, so a difference may be that of strict and lenient raters. Let "
+            "each rater label outputs of both in equal shares."
+        )
+    other, alone_says, says = {one: two, two: one}, row["decision_naive"], row["decision"]
     alone = f"The judge alone shows no difference between {one} and {two}"
-    if winner is not None:
-        alone = f"The judge alone prefers {winner} to {other[winner]}"
+    if alone_says is not None:
+        alone = f"The judge alone prefers {alone_says} to {other[alone_says]}"
     if row["corrected"] is None:
         return f"{alone}. Label a random part of the outputs of both systems to check this."
     if row["ci_low"] is None:
         return f"{one} and {two} cannot be compared, because their difference has no interval."
-    winner = row["decision"]
-    if not row["changed"]:
-        text = f"{alone}, {'and the labels agree' if winner else 'nor do the labels'}."
-    elif winner is None:
-        text = f"{alone}. Corrected with the labels, neither is shown to be better."
-    else:
-        text = (
-            f"{alone}. Corrected with the labels, {winner} is better than {other[winner]} "
-            f"({p_value(row['p_holm'], 'p')})."
-        )
-    if winner is None and row["labels_needed"] is None:
-        text += (
-            " Even with labels on all outputs, the chance to show which is better is below 80%. "
+    if says is not None:
+        if not row["changed"]:
+            return f"{alone}, and the labels agree."
+        p = p_value(row["p_holm"], "p")
+        return f"{alone}. Corrected with the labels, {says} is better than {other[says]} ({p})."
+    if row["labels_needed"] is None:
+        following = (
+            "Even with labels on all outputs, the chance to show which is better is below 80%. "
             "Judge more outputs."
         )
-    elif winner is None:
-        text += (
-            f" About {row['labels_needed']} labels would show which is better, if the difference "
+    else:
+        following = (
+            f"About {row['labels_needed']} labels would show which is better, if the difference "
             f"is as measured; there are {row['n_labels']}. Look again only then: looking after "
             "every few labels is wrong up to four times as often."
         )
-    return text
+    return f"{alone}. Corrected with the labels, neither is shown to be better. {following}"
+
+
+def notes_of(people: Labels, n_wordings: int, rows: Sequence[SystemScore]) -> list[str]:
+    """What the figures of all systems assume, and why one has none."""
+    undecided = sum(row["n_undecided"] for row in rows)
+    notes = {
+        f"{undecided} outputs have no verdict. The 'judge alone' column leaves them out, and the "
+        "correction gives them the mean verdict": undecided,
+        f"{len(people.unmatched)} labels match no verdict and were left out. The first is in "
+        f"{''.join(people.unmatched[:1])}": people.unmatched,
+        f"the raters agree no better than chance (alpha {number(people.alpha)}). Discuss with them "
+        "what a label means before you rely on the figures": (
+            people.alpha is not None and people.alpha <= 0
+        ),
+        f"the raters tie on {people.ties} outputs, which count as the mean of the tied labels": (
+            people.ties
+        ),
+        f"the intervals are for these {people.raters} raters; others may be stricter": (
+            people.raters > 1
+        ),
+        "there is one wording, so the intervals say nothing about other wordings": n_wordings < 2,
+        "there are two wordings, and the intervals are for these alone. Three or more would show "
+        "how much wordings differ": n_wordings == 2,
+        "the correction assumes that the labelled outputs are a random sample of each system's "
+        "outputs" + ", except those that judgesense label picked" * people.picked: (
+            people.sampled and np.isnan(people.values).any()
+        ),
+    }
+    return [note for note, applies in notes.items() if applies] + [
+        f"{row['system']}: {row['degenerate']}" for row in rows if row["degenerate"]
+    ]
+
+
+def unseen_errors(name: str, errors: Floats, step: float, width: float) -> Iterator[str]:
+    """What a corrected score's interval leaves out: errors of more than a step of the scale, where
+    no label shows one. ``errors`` are NaN on outputs without a label or a verdict."""
+    off = np.abs(errors[~np.isnan(errors)])
+    if width <= step or not len(off) or off.max() > step:
+        return
+    if (share := 1 - 0.05 ** (1 / len(off))) >= _RARE:
+        yield (
+            f"{name}: no labelled output is off by more than {number(step, 1)}. Larger errors on "
+            f"up to {percent(share)} of the outputs would show in none of {len(off)} labels, and "
+            "the interval leaves them out"
+        )
+
+
+def position_bias(read: Verdicts) -> list[str]:
+    """What the order of the options does to choices that were asked in both orders."""
+    both = position(read.answers) if read.answers.task.comparative else None
+    if both is None or both.same_choice is None:
+        return []
+    first = both.first_position_rate
+    takes = "" if first is None else f", and takes the first option {percent(first)} of the time"
+    return [
+        f"the judge makes the same choice in both orders on {percent(both.same_choice)} of "
+        f"{both.n_items} items{takes}"
+    ]

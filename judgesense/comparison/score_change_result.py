@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from judgesense.comparison.baseline_result import ChangedVerdict
+from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.attribution import FEWEST_ANCHORS, Attribution
 from judgesense.text import brackets, join, number, p_value, percent, plural_s, signed
 
@@ -15,6 +17,17 @@ Cause = Literal["judge", "system", "failed call", "cannot tell"]
 is another one and the judge has not changed."""
 
 Unit = Literal["passed", "win rate", "score"]
+
+_CONCLUSIONS = {
+    "judge": "It was the judge.",
+    "system": "It was the system.",
+    "both": "Both the judge and the system changed it.",
+    "noise": "No change of the judge or of the system can be told from noise.",
+    "cannot tell": "",
+}
+
+_MOST_NAMES = 5
+"""Groups that are named."""
 
 
 @dataclass(frozen=True)
@@ -129,101 +142,84 @@ class ScoreChange:
         if self.old is None or self.new is None:
             changed = f"{self.task}: {len(self.flips)} of {self.n_items} verdicts changed"
             return f"{changed}. There is no mean, because {self.split_reason}"
-        whole = f"{self._head} {self._level(self.old)} → {self._level(self.new)}"
-        whole = f"{self.task}: {whole}: {self._points(self.new - self.old)}"
-        if self.split is None:
+        form = percent if self.unit != "score" else lambda value: number(value, 2)
+        points = self._points(self.new - self.old) + " points" * (self.unit != "score")
+        whole = f"{self.task}: {self._head} {form(self.old)} → {form(self.new)}: {points}"
+        split = self.split
+        if split is None:
             return f"{whole}. Whose change it is: not known, because {self.split_reason}"
-        if self.split.judge == self.split.system == 0:
-            return f"{whole}, the judge's part and the system's part are both 0"
-        parts = " and ".join(
-            f"{who} {self._points(part, bare=True)} {self._ends(low, high)}"
-            for who, part, low, high in (
-                ("judge", self.split.judge, self.split.judge_ci_low, self.split.judge_ci_high),
-                ("system", self.split.system, self.split.system_ci_low, self.split.system_ci_high),
-            )
+        judge = brackets(split.judge_ci_low, split.judge_ci_high, self._points)
+        system = brackets(split.system_ci_low, split.system_ci_high, self._points)
+        return (
+            f"{whole}, of which judge {self._points(split.judge)} {judge} and system "
+            f"{self._points(split.system)} {system}"
         )
-        return f"{whole}, of which {parts}"
 
     @property
     def sentences(self) -> list[str]:
         """The conclusion, its condition, and what changed, one sentence each."""
-        is_aa = self.split is not None and self.n_same == self.n_items
-        conclusion = {
-            "judge": "It was the judge.",
-            "system": "It was the system.",
-            "both": "Both the judge and the system changed it.",
-            "noise": "No change of the judge or of the system can be told from noise.",
-            "cannot tell": "",
-        }[self.cause]
-        lines = [f"{conclusion} {self.text}.".strip()]
+        lines = [f"{_CONCLUSIONS[self.cause]} {self.text}.".strip()]
         if self.only_better:
             lines.append(
                 "No verdict on the same output got worse, and nothing shows another judge: if NEW "
                 "asked again only what OLD failed, this shows nothing of the judge."
             )
-        if is_aa:
-            lines.append(f"All {self.n_items} outputs are the same in both results.")
-        elif self.split is not None:
+        if self.split is not None:
             n, of = self.split.n_anchors, self.split.n_items
             condition = "" if n == of else "; it is taken to be the same on the other items"
             lines.append(
                 f"The judge's part is measured on the {n} of {of} items whose old output both "
                 f"judged{condition}."
             )
-            if self.anchors_differ is not None and self.anchors_differ < 0.05:
-                lines.append(
-                    "These items had other scores before than the others "
-                    f"({p_value(self.anchors_differ)}), so the judge may have moved differently on "
-                    "the others: judge some of their old outputs again with the new judge, and "
-                    "name the result with --anchors."
-                )
+        if self.anchors_differ is not None and self.anchors_differ < SIGNIFICANT:
+            lines.append(
+                f"These items had other scores before than the others "
+                f"({p_value(self.anchors_differ)}), so the judge may have moved differently on the "
+                "others: judge some of their old outputs again with the new judge, and name the "
+                "result with --anchors."
+            )
         if self.n_failed:
             lines.append(
                 f"{self.n_failed} item{plural_s(self.n_failed)} without a verdict in one of the "
                 "results: left out of the means."
             )
-        if self.flips:
+        if n := len(self.flips):
             counts = Counter(row.get("cause", "cannot tell") for row in self.flips)
-            causes = join([f"{cause} {n}" for cause, n in counts.most_common()])
-            n = len(self.flips)
+            causes = join([f"{cause} {count}" for cause, count in counts.most_common()])
             lines.append(f"{n} verdict{plural_s(n)} changed: {causes}.")
-        return [*lines, *self._noise_lines]
-
-    @property
-    def _noise_lines(self) -> list[str]:
-        noise = self.noise
         # Where the judge changed, its verdicts on the same output are no measure of noise.
-        if noise is None or self.cause in ("judge", "both"):
-            return []
+        if self.noise is not None and self.cause not in ("judge", "both"):
+            lines += self._noise_lines(self.noise)
+        return lines
+
+    def _noise_lines(self, noise: Noise) -> Iterator[str]:
         ends = brackets(noise.ci_low, noise.ci_high, percent)
-        lines = [
+        yield (
             f"On the same output the judge gives another verdict in {noise.n_flipped} of "
             f"{noise.n_items} ({percent(noise.flipped)} {ends})."
-        ]
+        )
         if not noise.n_flipped:
-            return lines
+            return
         again, k = "", noise.repeats_needed
         if k is not None:
             again = f", or with these {noise.n_items} judged {k} time{plural_s(k)} each"
-        lines.append(
+        yield (
             f"This alone moves the mean by up to {self._size(noise.moves_by)}. A change of "
             f"{self._size(noise.change)} shows in 80% of comparisons with {noise.items_needed} "
             f"items judged once{again}."
         )
         if noise.groups:
             able = [group.name for group in noise.groups if group.decides]
-            names = f" ({', '.join(able)})" if 0 < len(able) <= 5 else ""
-            largest, *_, smallest = sorted(noise.groups, key=lambda group: -group.n_items)
-            spans = " to ".join(dict.fromkeys(self._size(g.moves_by) for g in (largest, smallest)))
-            counts = [largest.repeats_needed, smallest.repeats_needed]
-            repeats = " to ".join(dict.fromkeys(str(n or "more") for n in counts))
-            needs = f"each item needs {repeats} verdicts" if any(counts) else "they need more items"
-            lines.append(
+            names = f" ({', '.join(able)})" if 0 < len(able) <= _MOST_NAMES else ""
+            least = min(noise.groups, key=lambda group: group.n_items)
+            needs = "more items"
+            if least.repeats_needed is not None:
+                needs = f"{least.repeats_needed} verdicts on each item"
+            yield (
                 f"{len(able) or 'None'} of {len(noise.groups)} groups by {noise.by!r} can show "
-                f"such a change{names}: with {largest.n_items} to {smallest.n_items} items, noise "
-                f"alone moves their means by {spans}; {needs}."
+                f"such a change{names}: in the smallest, of {least.n_items} items, noise alone "
+                f"moves the mean by {self._size(least.moves_by)}; it needs {needs}."
             )
-        return lines
 
     @property
     def _head(self) -> str:
@@ -232,16 +228,11 @@ class ScoreChange:
             return "Passed" if word.upper() in ("PASS", "TRUE", "1", "YES") else f"{word!r}"
         return "Win rate (a tie counts half)" if self.unit == "win rate" else "Mean score"
 
-    def _level(self, value: float) -> str:
-        return number(value, 2) if self.unit == "score" else percent(value)
-
-    def _points(self, value: float, *, bare: bool = False) -> str:
-        if self.unit == "score":
+    def _points(self, value: float | None) -> str:
+        """A difference of the mean; of shares, in points."""
+        if self.unit == "score" or value is None:
             return signed(value, 2)
-        return signed(100 * value, int(self.n_items >= 1000)) + ("" if bare else " points")
-
-    def _ends(self, low: float, high: float) -> str:
-        return f"[{self._points(low, bare=True)}, {self._points(high, bare=True)}]"
+        return signed(100 * value, int(self.n_items >= 1000))
 
     def _size(self, value: float) -> str:
         return number(value, 2) if self.unit == "score" else f"{100 * value:.0f} points"
@@ -251,10 +242,8 @@ def too_few(n_clusters: int, n_same: int, n_items: int, what: str) -> str:
     """Why a change is not split, and what settles it; ``what`` is the same: output or prompt."""
     if n_items < FEWEST_ANCHORS:
         return f"a split needs {FEWEST_ANCHORS} items with the same {what}, and there are {n_items}"
-    more = FEWEST_ANCHORS - n_clusters
-    same = f"no {what} is" if not n_same else f"only {n_same} {what}{plural_s(n_same)} "
-    same += "" if not n_same else "is" if n_same == 1 else "are"
     return (
-        f"{same} the same in both results, and a split needs {FEWEST_ANCHORS}; judge {more} or "
-        "more of the old outputs again with the new judge, and name the result with --anchors"
+        f"{n_same or 'no'} {what}s are the same in both results, and a split needs "
+        f"{FEWEST_ANCHORS}; judge {FEWEST_ANCHORS - n_clusters} or more of the old outputs again "
+        "with the new judge, and name the result with --anchors"
     )
