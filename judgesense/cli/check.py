@@ -163,15 +163,22 @@ def check(
     input; 3 INCONCLUSIVE.
     """
     from judgesense.checking.file import check_file, reading_of
-    from judgesense.checking.options import RUNS, FileOptions, ResultOptions, RubricOptions
+    from judgesense.checking.options import FileOptions, ResultOptions, RubricOptions
     from judgesense.checking.rubric import check_rubric, planned
     from judgesense.reporting.change_page import CHANGE_PAGE
     from judgesense.reporting.html import REPORT_PAGE
 
-    result = ResultOptions(
-        out, RUNS, inconclusive, baseline, margin, tuple(require or ()), opt.note, looks
-    )
-    people, labels = opt.names(human) or (), opt.names(answers)
+    given = locals() | {
+        "verdict": opt.names(verdict),
+        "human": opt.names(human),
+        "columns": opt.roles(columns),
+        "map": opt.pairs(map, "--map") or None,
+        "answers": opt.names(answers),
+        "options": opt.pairs(options, "--options") or None,
+        "variants": opt.names(variants),
+        "note": opt.note,
+    }
+    result = opt.record(ResultOptions, given)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
     if source is not None and is_file:
         opt.refuse(
@@ -186,19 +193,11 @@ def check(
                 "--batch": batch or None,
             },
         )
-        options_of_file = FileOptions(
-            verdict=opt.names(verdict) or (),
-            human=people,
-            columns=opt.roles(columns),
-            map=opt.pairs(map, "--map"),
-            answers=labels,
-            pick=pick,
-            **({} if epsilon is None else {"epsilon": epsilon}),
-        )
+        of_file = opt.record(FileOptions, given)
         if dry_run:
-            opt.echo("\n".join(reading_of(source, options_of_file, result)))
+            opt.echo("\n".join(reading_of(source, of_file, result)))
             return
-        found = check_file(source, options_of_file, result)
+        found = check_file(source, of_file, result)
     else:
         opt.refuse(
             "is for a FILE of verdicts, not for a rubric",
@@ -209,30 +208,13 @@ def check(
             {"RUBRIC.txt": source, "--data": data, "--judge": judge},
         )
         assert source is not None and data is not None  # noqa: PT018
-        of_check = RubricOptions(
-            human=people,
-            answers=labels,
-            map=opt.pairs(map, "--map") or None,
-            positive=positive,
-            options=opt.pairs(options, "--options") or None,
-            wordings=wordings,
-            paraphraser=paraphraser,
-            paraphrases=paraphrases,
-            threshold=threshold,
-            scoring=scoring or "generate",
-            variants=opt.names(variants),
-            attacks=attacks,
-            damage=damage,
-            repeats=repeats,
-            seed=seed,
-            limit=limit,
-        )
+        of_rubric = opt.record(RubricOptions, given)
         if dry_run:
-            opt.echo(planned(source, data, of_check, opt.note))
+            opt.echo(planned(source, data, of_rubric, opt.note))
             return
         settings = opt.with_batch(settings, batch)
-        settings_of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
-        found = check_rubric(source, data, judge, of_check, result, settings_of_judge)
+        of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
+        found = check_rubric(source, data, judge, of_rubric, result, of_judge)
     # Verdicts that are only measured pass no gate.
     is_gate = not is_file or baseline is not None or bool(require)
 

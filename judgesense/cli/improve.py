@@ -114,22 +114,14 @@ def improve(
 
     if asks_log := sorted(own.keys() & {"remedy", "templates"}):
         raise JudgeSenseError(f"--set {asks_log[0]} is for --log DIR, not for a rubric")
-    asked = ImproveOptions(
-        budget=budget,
-        out=out,
-        paraphraser=paraphraser,
-        seed=seed,
-        max_error=max_error,
-        human=opt.names(human) or (),
-        answers=opt.names(answers),
-        map=opt.pairs(map, "--map") or None,
-        positive=positive,
-        options=opt.pairs(options, "--options") or None,
-        attacks=attacks,
-        limit=limit,
-        note=opt.note,
-        **own,
-    )
+    given = locals() | {
+        "human": opt.names(human),
+        "answers": opt.names(answers),
+        "map": opt.pairs(map, "--map") or None,
+        "options": opt.pairs(options, "--options") or None,
+        "note": opt.note,
+    }
+    asked = opt.record(ImproveOptions, given | own)
     assert data is not None
     plan = Plan.of(source, data, judge, asked, values)
     if dry_run:

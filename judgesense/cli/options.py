@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,6 +19,7 @@ _REASONS = 3
 """Reasons of failed prompts that are listed."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 UsageError: Any = typer.BadParameter.__base__
 """Taken from Typer, whose Click may be its own."""
@@ -302,6 +304,12 @@ def roles(columns: Sequence[str] | None, *more: str) -> dict[str, str]:
 
     by_role = parse_columns(columns or [], (*TARGETS, *FRIENDLY, *more))
     return {FRIENDLY.get(role, role): column for role, column in by_role.items()}
+
+
+def record(kind: type[T], given: Mapping[str, Any]) -> T:
+    """The options of a kind, by the names of its fields; what was not given has its default."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: given[name] for name in names if given.get(name) is not None})
 
 
 def refuse(why: str, flags: Mapping[str, object]) -> None:

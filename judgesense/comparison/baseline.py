@@ -103,78 +103,90 @@ def against_baseline(
         raise JudgeSenseError(
             f"{baseline} and {run_dir} have no judge and task in common, or several that may match"
         )
-    compared: list[tuple[Answers, Columns]] = []
-    moved: list[ChangedVerdict] = []
-    notes: list[str] = []
-    sizes: list[int] = []
-    for one, two in matched:
-        task = two.task.name
-        before = verdicts_of(one, Path(baseline), repeats=False, as_shown=True)
-        after = verdicts_of(two, Path(run_dir), repeats=False, as_shown=True)
-        if "imported" in newer.record and {*before.item} & {*after.item}:
-            after, n_missing = _with_missing(before, after)
-            if n_missing:
-                notes.append(
-                    f"{task}: {n_missing} verdict{plural_s(n_missing)} of the baseline "
-                    f"{'has' if n_missing == 1 else 'have'} no row in the newer result and count "
-                    "as wrong; remove these items from the baseline if you no longer judge them."
-                )
-        items = {*before.item} & {*after.item}
-        if not items:
-            raise JudgeSenseError(
-                f"task {task}: {run_dir} and {baseline} have no item in common; give both the "
-                "same item_id"
-            )
-        if left := len({*before.item, *after.item} - items):
-            notes.append(
-                f"{task}: {left} item{plural_s(left)} that only one result has are left out."
-            )
-        old, new = _gold(before), _gold(after)
-        gold = old | new
-        # What is right or wrong shows on the labelled items alone.
-        labelled = {item for item, _ in gold} & items
-        sizes.append(len(labelled or items))
-        relabelled = {
-            place[0] for place, label in old.items() if gold[place] != label and place[0] in items
-        }
-        if len(relabelled) > _MOST_RELABELLED * len(items):
-            raise JudgeSenseError(
-                f"task {task}: {len(relabelled)} of {len(items)} items have another label in "
-                f"{baseline}, so these are not the same items; name a column of ids that both "
-                "results have with --columns item_id=COLUMN"
-            )
-        if relabelled:
-            notes.append(
-                f"{task}: {len(relabelled)} of {len(items)} items have another label in the "
-                "baseline. Both results are compared with the new labels."
-            )
-        orders = {*before.order} & {*after.order}
-        shares = (
-            _shares(one, before, orders, gold, {ERROR}),
-            _shares(two, after, orders, gold, set()),
-        )
-        clusters = dict(zip(after.item, after.cluster, strict=True))
-        compared.append((two, _columns(shares, items, clusters, _chances(two) or _chances(one))))
-        moved += _changed(task, _usual(before, ERROR), _usual(after), gold)
+    tasks = [
+        _compared(one, two, Path(baseline), Path(run_dir), is_import="imported" in newer.record)
+        for one, two in matched
+    ]
     # A figure that changed on no item cannot be called worse: the error is divided among the rest.
-    changed = sum(c.before != c.after for _, columns in compared for c in columns.values())
+    changed = sum(c.before != c.after for task in tasks for c in task.columns.values())
     conclusions = [
         row
-        for answers, columns in compared
-        for row in _conclusions(answers, columns, max(1, changed) * looks, margin)
+        for task in tasks
+        for row in _conclusions(task.answers, task.columns, max(1, changed) * looks, margin)
     ]
     firsts = {(row["judge"], row["task"]): row["smallest_loss"] for row in reversed(conclusions)}
     losses = [*firsts.values()]
     found = [loss for loss in losses if loss is not None]
     return BaselineComparison(
         conclusions=conclusions,
-        moved=moved,
+        moved=[row for task in tasks for row in task.moved],
         margin=margin,
-        n_items=min(sizes),
+        n_items=min(task.n_items for task in tasks),
         smallest_loss=max(found) if found and len(found) == len(losses) else None,
-        notes=notes,
+        notes=[note for task in tasks for note in task.notes],
         looks=looks,
     )
+
+
+class _Compared(NamedTuple):
+    """A judge on a task in both results: its answers, what changed, and what a person should know.
+
+    ``n_items`` are those with a label, where there are labels.
+    """
+
+    answers: Answers
+    columns: Columns
+    moved: list[ChangedVerdict]
+    n_items: int
+    notes: list[str]
+
+
+def _compared(
+    one: Answers, two: Answers, baseline: Path, run_dir: Path, *, is_import: bool
+) -> _Compared:
+    task, notes = two.task.name, list[str]()
+    before = verdicts_of(one, baseline, repeats=False, as_shown=True)
+    after = verdicts_of(two, run_dir, repeats=False, as_shown=True)
+    if is_import and {*before.item} & {*after.item}:
+        after, n_missing = _with_missing(before, after)
+        if n_missing:
+            notes.append(
+                f"{task}: {n_missing} verdict{plural_s(n_missing)} of the baseline "
+                f"{'has' if n_missing == 1 else 'have'} no row in the newer result and count "
+                "as wrong; remove these items from the baseline if you no longer judge them."
+            )
+    items = {*before.item} & {*after.item}
+    if not items:
+        raise JudgeSenseError(
+            f"task {task}: {run_dir} and {baseline} have no item in common; give both the same "
+            "item_id"
+        )
+    if left := len({*before.item, *after.item} - items):
+        notes.append(f"{task}: {left} item{plural_s(left)} that only one result has are left out.")
+    old, new = _gold(before), _gold(after)
+    gold = old | new
+    relabelled = {
+        place[0] for place, label in old.items() if gold[place] != label and place[0] in items
+    }
+    of = f"{len(relabelled)} of {len(items)} items have another label in"
+    if len(relabelled) > _MOST_RELABELLED * len(items):
+        raise JudgeSenseError(
+            f"task {task}: {of} {baseline}, so these are not the same items; name a column of ids "
+            "that both results have with --columns item_id=COLUMN"
+        )
+    if relabelled:
+        notes.append(f"{task}: {of} the baseline. Both results are compared with the new labels.")
+    orders = {*before.order} & {*after.order}
+    shares = (
+        _shares(one, before, orders, gold, {ERROR}),
+        _shares(two, after, orders, gold, set()),
+    )
+    clusters = dict(zip(after.item, after.cluster, strict=True))
+    columns = _columns(shares, items, clusters, _chances(two) or _chances(one))
+    moved = [*_changed(task, _usual(before, ERROR), _usual(after), gold)]
+    # What is right or wrong shows on the labelled items alone.
+    labelled = {item for item, _ in gold} & items
+    return _Compared(two, columns, moved, len(labelled or items), notes)
 
 
 def _with_missing(before: Verdicts, after: Verdicts) -> tuple[Verdicts, int]:
