@@ -17,7 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, materialise
 from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
-from judgesense.importers.values import is_label
+from judgesense.importers.values import USUAL_PAIRS, fold, is_label, with_other
 from judgesense.importers.verdict_table import (
     NUMBERS,
     VerdictTable,
@@ -30,24 +30,14 @@ from judgesense.log.array import label_shares
 from judgesense.log.folder import read_run
 from judgesense.log.rows import AnswerRows
 from judgesense.statistics.arrays import Codes, Floats, Words
+from judgesense.statistics.bias import TIES
 from judgesense.statistics.result import data_frame
 from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
 
 K = TypeVar("K")
 
-TIES = ("TIE", "tie", "Tie", "C")
-"""Verdicts of a comparison that choose neither system."""
-
-GOOD = {
-    "YES": "NO",
-    "PASS": "FAIL",
-    "TRUE": "FALSE",
-    "CORRECT": "INCORRECT",
-    "GOOD": "BAD",
-    "C": "I",
-    "1": "0",
-}
-"""Labels of a two-label task that count as good, and the other label; case does not matter."""
+GOOD = frozenset(good for good, _ in USUAL_PAIRS)
+"""Words that are the good one of two labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +148,7 @@ class Verdicts:
             return label
         if self.is_comparison or (self.is_numeric and {*self.labels} != {"0", "1"}):
             return None
-        good = [label for label in self.labels if label.upper() in GOOD]
+        good = [label for label in self.labels if fold(label) in GOOD]
         if len(good) != 1 or len(self.labels) > 2:
             raise JudgeSenseError(
                 f"{self.source}: which verdict counts as good? Set --positive to one of "
@@ -345,12 +335,8 @@ def _labels_given(verdict: Words, gold: Words) -> tuple[str, ...]:
     Beside a single label of a usual pair, the other one is a label too.
     """
     labels = {*verdict, *gold} - {"", *UNDECIDED}
-    if len(labels) == 1:
-        (label,) = labels
-        other = {**GOOD, **{bad: good for good, bad in GOOD.items()}}.get(label.upper())
-        if other is not None and label not in TIES:
-            cased = other.capitalize() if not label.isupper() else other
-            labels.add(other.lower() if label.islower() else cased)
+    if len(labels) == 1 and not labels & {*TIES}:
+        labels.update(with_other(*labels) or ())
     return ordered(labels)
 
 

@@ -212,7 +212,7 @@ def is_label(text: str, labels: tuple[str, ...]) -> str:
     return label_in(spellings(labels), text)
 
 
-_OTHER = (
+USUAL_PAIRS = (
     ("yes", "no"),
     ("pass", "fail"),
     ("passed", "failed"),
@@ -223,7 +223,7 @@ _OTHER = (
     ("c", "i"),
     ("relevant", "irrelevant"),
 )
-"""Usual pairs, the good word first."""
+"""Words of two labels that go together, folded, the good one first."""
 
 _OUT_OF = re.compile(r"\b(\d+)(?:\.0+)?\s*(?:/|out of)\s*(\d+)\b")
 _CLAUSE = re.compile(r"[,，.。;；:：!！]")
@@ -252,7 +252,7 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
         if int(share[2]) in (most, 5 if most <= 5 else 10):
             return share[1] if share[1] in labels else UNCLEAR
     if len(labels) == 2 and None not in (sides := [place_of(fold(x), SAME[0]) for x in labels]):
-        for pair in _OTHER[:5]:
+        for pair in USUAL_PAIRS[:5]:
             if (word := parse(text, pair)) in pair and pair.index(word) in sides:
                 return labels[sides.index(pair.index(word))]
     lead = fold(_CLAUSE.split(text.strip())[0])
@@ -329,7 +329,7 @@ def with_other(label: str) -> tuple[str, str] | None:
     >>> with_other("FAIL"), with_other("Yes"), with_other("blue")
     (('FAIL', 'PASS'), ('No', 'Yes'), None)
     """
-    for good, bad in _OTHER:
+    for good, bad in USUAL_PAIRS:
         if fold(label) in (good, bad):
             other = bad if fold(label) == good else good
             cased = other.upper() if label.isupper() else other
