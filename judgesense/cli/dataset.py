@@ -117,12 +117,13 @@ def build(
         verdicts=verdicts,
     )
     lines = [
-        f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())
-        for name, counts in built.tasks.items()
+        *(
+            f"{name}: {', '.join(f'{n} {what}' for what, n in counts.items())}"
+            for name, counts in built.tasks.items()
+        ),
+        *(f"note: {line}" for line in built.notes),
+        f"Next: judgesense run --judge JUDGE --dataset {out} --out DIR",
     ]
-    lines += [f"note: {line}" for line in built.notes]
-    following = f"judgesense run --judge JUDGE --dataset {out} --out DIR"
-    lines.append(f"{out}: dataset folder; next: {following}")
     opt.output(
         format,
         lambda: {"out": str(out), "tasks": built.tasks, "notes": built.notes},
@@ -142,8 +143,7 @@ def show(
     from judgesense_dataset.load import load_pairs
 
     rows = load_pairs(dataset)
-    tasks = {}
-    lines = []
+    tasks, lines = {}, []
     for name in pc.unique(rows["task_type"]).to_pylist():
         part = rows.filter(pc.equal(rows["task_type"], name))
         shown = part.slice(0, pairs).to_pylist()
@@ -151,13 +151,11 @@ def show(
         lines.append(f"== {name}: {len(shown)} of {part.num_rows} pairs")
         for row in shown:
             verdict = {None: "not validated", True: "valid", False: "not valid"}[row["valid"]]
-            gold, order = row["ground_truth_label"], row["order"]
-            lines.append(f"\n{row['pair_id']}  gold {gold}, order {order}, {verdict}")
-            for letter in "ab":
-                lines.append(
-                    f"--- {letter}: {row[f'template_{letter}']}  {row[f'label_map_{letter}']}"
-                )
-                lines.append(row[f"prompt_{letter}"])
+            facts = f"gold {row['ground_truth_label']}, order {row['order']}, {verdict}"
+            lines.append(f"\n{row['pair_id']}  {facts}")
+            for side in "ab":
+                heading = f"--- {side}: {row[f'template_{side}']}  {row[f'label_map_{side}']}"
+                lines += [heading, row[f"prompt_{side}"]]
         lines.append("")
     opt.output(format, lambda: {"dataset": dataset, "tasks": tasks}, lambda: "\n".join(lines))
 
@@ -249,23 +247,19 @@ def paraphrase(
         raise JudgeSenseError(f"{out} exists and may hold accepted wordings; name another --out")
     found = propose(known[task], judge, paraphrases, seed=seed, note=_note)
     write_candidates(out, known[task], found)
-    kept, dropped = [each.text for each in found.candidates], found.dropped.most_common()
+    document = {
+        "out": str(out),
+        "judge": found.judge,
+        "asked": found.asked,
+        "wordings": [each.text for each in found.candidates],
+        "dropped": dict(found.dropped.most_common()),
+    }
     lines = [
-        f"{found.judge} was asked {found.asked} times; kept {len(kept)}",
-        *(f"  {times} dropped: {reason}" for reason, times in dropped),
+        f"{found.judge} was asked {found.asked} times; kept {len(found.candidates)}",
+        *(f"  {times} dropped: {reason}" for reason, times in found.dropped.most_common()),
         f"{out}: set accepted: true for each good wording, then use the file with --templates",
     ]
-    opt.output(
-        format,
-        lambda: {
-            "out": str(out),
-            "judge": found.judge,
-            "asked": found.asked,
-            "wordings": kept,
-            "dropped": dict(dropped),
-        },
-        lambda: "\n".join(lines),
-    )
+    opt.output(format, lambda: document, lambda: "\n".join(lines))
     if len(found.candidates) < paraphrases:
         opt.note(f"fewer than {paraphrases} wordings; a larger judge may do better")
         raise typer.Exit(1)
