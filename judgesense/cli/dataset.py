@@ -218,9 +218,7 @@ def audit(
 def paraphrase(
     judge: Annotated[str, typer.Option("--judge", "-j", metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
     out: opt.OutFile,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A task from the paper or from --templates.")
-    ] = None,
+    task: opt.RunTask = None,
     templates: opt.Templates = None,
     paraphrases: Annotated[int, typer.Option(metavar="N", min=1, help="Wordings to propose.")] = 10,
     seed: opt.Seed = 0,

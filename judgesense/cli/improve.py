@@ -22,9 +22,7 @@ def improve(
             help="A rubric with {column} placeholders, or a template file.",
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE.yaml", help="Where to write the judge.")
-    ] = Path("judge.yaml"),
+    out: opt.OutFile = Path("judge.yaml"),
     data: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labelled items: JSONL, CSV or Parquet.")
     ] = None,
@@ -81,8 +79,7 @@ def improve(
     """
     values = opt.judge_options(opt.with_batch(settings, batch), allow_host=allow_host)
     own = {key: values.pop(key) for key in _OWN if key in values}
-    # Until 0.3 it had no flag here.
-    own |= {"scoring": scoring or values.pop("scoring", None)}
+    own["scoring"] = scoring or values.pop("scoring", None)
     if log is not None:
         from judgesense.cli.judge import stabilise
 

@@ -33,9 +33,7 @@ def judge(
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     allow_host: opt.AllowHosts = None,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The task. An improved judge needs none.")
-    ] = None,
+    task: opt.RunTask = None,
     templates: opt.Templates = None,
     columns: opt.Columns = None,
     scoring: opt.Scoring = None,
@@ -82,9 +80,7 @@ def _text(found: JudgingSummary) -> str:
 
 def stabilise(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE.yaml", help="Where to write the judge.")
-    ],
+    out: opt.OutFile,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
