@@ -49,6 +49,9 @@ def estimate(
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
+    systems: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Systems to compare (default: all).")
+    ] = None,
     positive: opt.Positive = None,
     columns: opt.Columns = None,
     format: opt.Format = "text",
@@ -68,6 +71,7 @@ def estimate(
         judge=judge,
         task=task,
         scoring=scoring,
+        systems=opt.names(systems),
         positive=positive,
         columns=opt.pairs(columns, "--columns"),
         raters=raters,
