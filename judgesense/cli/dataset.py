@@ -122,7 +122,7 @@ def build(
             for name, counts in built.tasks.items()
         ),
         *(f"note: {line}" for line in built.notes),
-        f"Next: judgesense run --judge JUDGE --dataset {out} --out DIR",
+        f"{out}: dataset folder; next: judgesense run --judge JUDGE --dataset {out} --out DIR",
     ]
     opt.output(
         format,
