@@ -97,6 +97,22 @@ def test_labels_of_plain_tables(tmp_path):
     assert read_verdicts(tmp_path / "b.parquet").values(positive="true").tolist() == [1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        (("Passed", "Failed"), ("Failed", "Passed")),
+        (("relevant", "irrelevant"), ("irrelevant", "relevant")),
+        (("PASS", "PASS"), ("FAIL", "PASS")),
+    ],
+)
+def test_usual_pairs_of_labels_say_which_is_good(words, labels, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text(f"item_id,verdict\n1,{words[0]}\n2,{words[1]}\n")
+    read = read_verdicts(file)
+    assert read.labels == labels
+    assert read.values().tolist() == [float(word == words[0]) for word in words]
+
+
 def test_comparisons_count_for_the_first_system(tmp_path):
     file = tmp_path / "pairs.jsonl"
     rows = [("1", "x|y", "A"), ("2", "x|y", "TIE"), ("3", "y|x", "B")]
