@@ -21,7 +21,10 @@ def label(
             help="Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a run.",
         ),
     ],
-    verdict: opt.Verdict = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="The column of verdicts (default: by its name)."),
+    ] = None,
     answers: opt.Answers = None,
     show: Annotated[
         str | None,

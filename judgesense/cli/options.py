@@ -111,7 +111,8 @@ Human = Annotated[
     typer.Option(metavar="COL,...", help="The columns with people's labels, one per person."),
 ]
 Answers = Annotated[
-    str | None, typer.Option(metavar="A,B", help="The possible answers (default: the gold labels).")
+    str | None,
+    typer.Option(metavar="A,B", help="The possible answers (default: those in the data)."),
 ]
 Options = Annotated[
     str | None,
