@@ -133,7 +133,9 @@ def paraphrase_robustness(
             "--same-prompt", help="Also repeat the original wording, as a control for rewording."
         ),
     ] = False,
-    scoring: opt.Scoring = None,
+    scoring: Annotated[
+        Literal["generate", "options"] | None, typer.Option(help=f"{opt.READ} (default: these).")
+    ] = None,
     settings: opt.Settings = None,
     fuser: Annotated[
         str | None,
