@@ -30,7 +30,11 @@ def view(
     """
     from judgesense.reporting.overview import write_overview
 
-    _show(partial(write_overview, root, note=opt.note), "runs", out, port, browser=not no_browser)
+    def write(folder: Path) -> None:
+        n_runs, _ = write_overview(root, folder, note=opt.note)
+        opt.echo(f"{n_runs} runs: the reports under {root}")
+
+    _show(write, "runs", out, port, browser=not no_browser)
 
 
 def leaderboard(

@@ -142,7 +142,10 @@ def test_what_cannot_be_compared_is_refused(make, run, tmp_path) -> None:
     swapped = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["NO", "YES"] + ["YES", "NO"] * 19)
     first = run("a", make.oracle)
     for second, message in (
-        (run("b", make.oracle, data=other), r"share neither pairs.*240 pairs of factuality"),
+        (
+            run("b", make.oracle, data=other),
+            r"share neither pairs.*judged factuality, and .* judged preference",
+        ),
         (run("c", make.oracle, data=swapped), "different gold labels for 8 of 160 prompts"),
         (first, "holds only one judge"),
         (tmp_path / "nowhere", "no file"),
