@@ -135,6 +135,7 @@ def build(
 def show(
     dataset: Dataset = "embedded",
     pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs per task.")] = 2,
+    revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
     """Print a few whole pairs of each task."""
@@ -142,7 +143,7 @@ def show(
 
     from judgesense_dataset.load import load_pairs
 
-    rows = load_pairs(dataset)
+    rows = load_pairs(dataset, revision)
     tasks, lines = {}, []
     for name in pc.unique(rows["task_type"]).to_pylist():
         part = rows.filter(pc.equal(rows["task_type"], name))
@@ -175,6 +176,7 @@ def validate(
         ),
     ] = None,
     out: opt.MaybeOut = None,
+    revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
@@ -186,7 +188,7 @@ def validate(
     from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
 
-    done = validate_dataset(dataset, judge or (), human or (), out, note=_note)
+    done = validate_dataset(dataset, judge or (), human or (), out, revision=revision, note=_note)
     lines = [render_validation(done.record), f"{done.out}: the verdicts and their record"]
     written = [str(path) for path in done.written_back]
     opt.output(
@@ -199,6 +201,7 @@ def validate(
 @opt.command(app)
 def audit(
     dataset: Dataset = "embedded",
+    revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
     """Check what a set of pairs can and cannot show about judges.
@@ -208,7 +211,7 @@ def audit(
     from judgesense_dataset.audit import audit as audit_dataset
     from judgesense_dataset.audit import render
 
-    found = audit_dataset(dataset)
+    found = audit_dataset(dataset, revision=revision)
     opt.output(format, found.to_dict, lambda: render(found))
     if found.failed:
         raise typer.Exit(1)

@@ -43,6 +43,9 @@ ANY_JUDGE = (
 )
 READ = "Read the verdict from text or from option probabilities"
 # Options that several commands share, each with the type and help that it has in all of them.
+Revision = Annotated[
+    str | None, typer.Option(metavar="COMMIT", help="The commit of the Hub dataset to read.")
+]
 Judges = Annotated[
     list[str] | None,
     typer.Option("--judge", "-j", metavar="JUDGE", help=f"{ANY_JUDGE}. Repeatable."),
