@@ -37,7 +37,8 @@ from judgesense.files.disk import write_text
 from judgesense.importers.log import import_log
 from judgesense.log.schema import SCHEMA
 from judgesense.measure.assessment import Assessment, NextStep, ReportContents, Subject
-from judgesense.measure.card import CHECKS, LEADS, TRUST, TrustCard, gate
+from judgesense.measure.card import CHECKS, LEADS, TRUST, TrustCard
+from judgesense.measure.gate import gate
 from judgesense.measure.next import KINDS
 from judgesense.measure.report_file import load_report
 from judgesense.recipes.recipe import AS_ASKED

@@ -87,9 +87,17 @@ class Benchmark:
 
     @property
     def data_hash(self) -> str:
-        """The ``data`` part of a signature, which identifies the stimuli whatever their order."""
+        """The ``data`` part of a signature, which identifies the stimuli whatever their order.
+
+        It is of the pairs, and of each prompt of a task with one wording, which has no pairs.
+        """
         columns = (self.pairs["prompt_id_a"].to_pylist(), self.pairs["prompt_id_b"].to_pylist())
-        return signature_hash(zip(*columns, strict=True))
+        paired = pc.unique(self.pairs["task"])
+        alone = self.prompts.filter(pc.invert(pc.is_in(self.prompts["task"], value_set=paired)))
+        if "variant" in alone.column_names:
+            alone = alone.filter(pc.is_null(alone["variant"]))
+        ids = pc.unique(alone["prompt_id"]).to_pylist()
+        return signature_hash([*zip(*columns, strict=True), *zip(ids, ids, strict=True)])
 
     def select(
         self,

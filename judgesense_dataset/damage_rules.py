@@ -66,10 +66,13 @@ def kinds_for(wording: str, unnamed: bool = True) -> list[str]:
     """The kinds of damage that a rubric of this wording should mark down.
 
     None for one about tone or form, whatever an output says. A rubric that names no criterion is
-    about facts and quality if ``unnamed``.
+    about facts and quality if ``unnamed``. One about quality and tone that does not name facts need
+    not mark down a wrong number.
 
     >>> kinds_for("Is the tone polite?"), "number" in kinds_for("Is it factually correct?")
     ([], True)
+    >>> kinds_for("Is it polite and helpful?")
+    ['contradiction', 'foreign-sentence', 'cut', 'other-output', 'empty', 'steps']
     """
     named = {
         name
@@ -78,7 +81,12 @@ def kinds_for(wording: str, unnamed: bool = True) -> list[str]:
     }
     if not named and unnamed:
         named = {"fact", "quality"}
-    return [name for name, kind in rules().damage.items() if named & {*kind.criteria}]
+    is_uncertain = "other" in named and "fact" not in named
+    return [
+        name
+        for name, kind in rules().damage.items()
+        if named & {*kind.criteria} and not (is_uncertain and kind.criteria == ("fact", "quality"))
+    ]
 
 
 @dataclass(frozen=True)

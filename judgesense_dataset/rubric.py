@@ -40,6 +40,8 @@ def read_rubric(
     mapping: Mapping[str, str] | None = None,
     positive: str | None = None,
     field: str = "",
+    *,
+    columns: Sequence[str],
 ) -> TaskTemplates:
     """Read a rubric as a task with one template.
 
@@ -48,7 +50,7 @@ def read_rubric(
     default the gold labels that occur in ``records``, the rows of ``data``. ``options`` names, for
     a choice between two, the column shown under each answer. ``mapping`` and ``positive`` say which
     label a reply means (:func:`~judgesense_dataset.reply_labels.label_map_of`). ``field`` is the
-    one of several verdicts that is judged; the task has its name.
+    one of several verdicts that is judged; the task has its name. ``columns`` are all of ``data``.
 
     Raises JudgeSenseError for an empty rubric, one without a placeholder or with a placeholder that
     is not a column of the data, and if the answers are neither passed nor found in the data.
@@ -57,7 +59,6 @@ def read_rubric(
     if not text:
         raise JudgeSenseError(f"{path}: the rubric is empty")
     rows = [record.values for record in records]
-    first = rows[0]
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
     declared = declared_fields(text)
     if field:
@@ -65,15 +66,16 @@ def read_rubric(
     scales = [values for values in declared.values() if is_scale(values)]
     for inner in _BRACES.findall(text):
         name, bar, guard = inner.partition("|")
-        if name not in first and not re.fullmatch(r"\w+", name):
+        if name not in columns and not re.fullmatch(r"\w+", name):
             continue  # Text, such as an example of JSON.
         if bar and guard not in GUARDS:
             raise JudgeSenseError(
                 f"{path}: unknown guard {guard!r} in {{{inner}}}; choose from {', '.join(GUARDS)}"
             )
-        if name not in first:
+        if name not in columns:
             raise JudgeSenseError(
-                f"{path}: {{{name}}} is not a column of {data}; its columns are {', '.join(first)}"
+                f"{path}: {{{name}}} is not a column of {data}; its columns are "
+                f"{', '.join(columns)}"
             )
         if not PLACEHOLDER.fullmatch(f"{{{inner}}}"):
             raise JudgeSenseError(
@@ -83,7 +85,7 @@ def read_rubric(
     if not PLACEHOLDER.search(text):
         raise JudgeSenseError(
             f"{path}: the rubric has no placeholder; write a column's name in braces, such as "
-            f"{{{next(iter(first))}}}; the columns are {', '.join(first)}"
+            f"{{{columns[0]}}}; the columns are {', '.join(columns)}"
         )
     labels = tuple(answers or sorted({*gold, *(mapping or {}).values()}, key=_in_order))
     if not answers and gold and is_scale(labels) and len(scales) == 1 and gold <= {*scales[0]}:

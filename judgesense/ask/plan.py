@@ -83,6 +83,7 @@ class ImproveOptions:
     seed: int = 0
     max_error: float = 0.05
     human: Sequence[str] = ()
+    columns: Mapping[str, str] | None = None
     answers: Sequence[str] | None = None
     map: Mapping[str, str] | None = None
     positive: str | None = None
@@ -373,12 +374,14 @@ def _task(source: Any, data: Path, options: ImproveOptions) -> tuple[TaskTemplat
         return entry, load_items(data, entry.task, entry.fields)
     columns = RubricOptions(
         human=options.human,
+        columns=options.columns,
         answers=options.answers,
         map=options.map,
         positive=options.positive,
         options=options.options,
     )
-    entry, items = read_items(path, data, columns, options.note)
+    read = read_items(path, data, columns, options.note)
+    (entry,), items = read.tasks, read.items
     for suffix in (".wordings.yaml", ".wordings.txt"):
         if (beside := path.with_suffix(suffix)).exists():
             return read_wordings(beside, entry), items

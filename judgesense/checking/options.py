@@ -34,6 +34,7 @@ class RubricOptions:
     """How a rubric is judged; :func:`judgesense.check` describes each field."""
 
     human: Sequence[str] = ()
+    columns: Mapping[str, str] | None = None
     answers: Sequence[str] | None = None
     map: Mapping[str, str] | None = None
     positive: str | None = None

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from judgesense.errors import JudgeSenseError
 from judgesense.measure.assessment import Assessment
-from judgesense.measure.card import CHECKS, Decision, Gate
+from judgesense.measure.card import CHECKS
 from judgesense.measure.figures import GroupShare, HumanAgreement, WhereWrong
+from judgesense.measure.gate import Decision, Gate
 from judgesense.reporting.report import Report
 from judgesense.text import join, percent
 

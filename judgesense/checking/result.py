@@ -16,8 +16,9 @@ from judgesense.comparison.baseline import against_baseline
 from judgesense.comparison.baseline_result import BaselineComparison
 from judgesense.log.folder import read_record
 from judgesense.measure.assessment import Assessment, ReportContents
-from judgesense.measure.card import TRUST, Gate, gate
+from judgesense.measure.card import TRUST
 from judgesense.measure.cost import costs
+from judgesense.measure.gate import Gate, gate
 from judgesense.measure.rankings import rankings
 from judgesense.measure.thresholds import MARGIN
 from judgesense.reporting.change_page import CHANGE_PAGE, write_change_page

@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.checking.damage import number_of_damaged, with_damage
 from judgesense.checking.fields import fields_with_labels, in_each_task
 from judgesense.checking.options import RUNS, ResultOptions, RubricOptions
 from judgesense.checking.result import CheckResult, result_of
+from judgesense.checking.rows import read_rows
 from judgesense.comparison.baseline import items_of_baseline
 from judgesense.comparison.baseline_result import what_it_finds
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept_text, materialise
 from judgesense.files.disk import require_file, sha256_of
-from judgesense.files.tables import SUFFIXES, Record, read_table_rows
-from judgesense.importers.column_names import columns_of
-from judgesense.importers.columns import ColumnMap
-from judgesense.importers.people import PeopleLabels
-from judgesense.importers.recognise import looks_like_labels, people_columns, require_columns
+from judgesense.files.tables import SUFFIXES
 from judgesense.importers.values import fold, says_nothing, spellings
 from judgesense.importers.word_counts import WordCounts
 from judgesense.log.invocation import invocation
@@ -79,7 +77,8 @@ def check_rubric(
     settings = Settings.of(
         options.scoring, None, None, options.repeats, options.seed, options.limit
     )
-    bases, items = read_tasks(path, file, options, output.note)
+    read = read_tasks(path, file, options, output.note, output.beside)
+    bases, items = read.tasks, read.items
     base = bases[0]
     place = Path(options.wordings or path.with_suffix(".wordings.yaml"))
     proposer = judge, judge_options
@@ -93,6 +92,7 @@ def check_rubric(
         "rubric": sha256_of(path),
         "data": sha256_of(file),
         **({"human": list(options.human)} if options.human else {}),
+        **({"columns": dict(read.roles)} if read.roles else {}),
         # Without a file there is the rubric's own wording alone.
         "wordings": sha256_of(place) if place.exists() else None,
         "answers": list(base.task.labels),
@@ -101,7 +101,9 @@ def check_rubric(
         **({"map": label_map} if any(raw != label for raw, label in label_map.items()) else {}),
     }
     benchmark = build(templates, items, "full", seed=options.seed)
-    reference = DataReference(identity, lambda: benchmark, lambda: (templates, items), own=True)
+    reference = DataReference(
+        identity, lambda: benchmark, lambda: (templates, items), own=True, groups=read.groups
+    )
     judged = attacked(varied(reference, options.variants), options.attacks)
     if options.attacks is None:
         judged = with_quick_attacks(judged, settings, output.note)
@@ -162,8 +164,9 @@ def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[st
     """
     from judgesense_dataset.rubric import read_wordings
 
-    (base, *_), items = read_tasks(rubric, data, options, note)
-    items = [item for item in items if item.task == base.task.name][: options.limit]
+    read = read_tasks(rubric, data, options, note)
+    base = read.tasks[0]
+    items = [item for item in read.items if item.task == base.task.name][: options.limit]
     n_wordings = 1 + (PARAPHRASES if options.paraphrases is None else options.paraphrases)
     place = Path(options.wordings or rubric.with_suffix(".wordings.yaml"))
     if place.exists():
@@ -172,34 +175,53 @@ def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[st
     return assumed(len(items), n_wordings, 2 if base.task.comparative else 1, labelled)
 
 
+@dataclass(frozen=True)
+class RubricData:
+    """A rubric's tasks, each with one template, their items, and the items' other columns as
+    `judgesense.log.folder.ITEM_SCHEMA`. ``roles`` are the columns of `judgesense.checking.rows`."""
+
+    tasks: list[TaskTemplates]
+    items: list[Item]
+    groups: pa.Table
+    roles: Mapping[str, str]
+
+
 def read_tasks(
-    rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
-) -> tuple[list[TaskTemplates], list[Item]]:
-    """The tasks of a rubric, each with one template, and their items.
+    rubric: Path,
+    data: Path,
+    options: RubricOptions,
+    note: Callable[[str], None],
+    beside: Path = RUNS,
+) -> RubricData:
+    """The tasks of a rubric and their items, after a note on how the data are read.
 
     Raises JudgeSenseError as :func:`read_items`, and for several fields whose options are scored.
     """
     fields = fields_with_labels(rubric, data, options.human)
     if len(fields) < 2 or options.answers or options.map or options.positive or options.options:
-        base, judged = read_items(rubric, data, options, note)
-        return [base], judged
+        return read_items(rubric, data, options, note, beside)
     if options.scoring != "generate":
         raise JudgeSenseError(
             f"{rubric} asks for {join([*fields])} in one reply, which --scoring generate reads; to "
             f"score the options of one, choose it with --human {fields[next(iter(fields))][0]}"
         )
-    bases: list[TaskTemplates] = []
-    items: list[Item] = []
-    for labels in fields.values():
-        base, judged = read_items(rubric, data, replace(options, human=labels), note)
-        bases.append(base)
-        items += judged
-    return bases, items
+    lines: list[str] = []
+    found = [
+        read_items(rubric, data, replace(options, human=labels), lines.append, beside)
+        for labels in fields.values()
+    ]
+    note("\n".join(dict.fromkeys(line for each in lines for line in each.splitlines())))
+    items = [item for each in found for item in each.items]
+    return replace(found[0], tasks=[each.tasks[0] for each in found], items=items)
 
 
 def read_items(
-    rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
-) -> tuple[TaskTemplates, list[Item]]:
+    rubric: Path,
+    data: Path,
+    options: RubricOptions,
+    note: Callable[[str], None],
+    beside: Path = RUNS,
+) -> RubricData:
     """The rubric as a task with one template, and the items to judge.
 
     Where it asks for several verdicts, the column of labels says which one is the task. Raises
@@ -215,15 +237,19 @@ def read_items(
         raise JudgeSenseError(
             f"{rubric} asks for {join([*fields])}, which people labelled apart: choose {listed}"
         )
-    rows = labelled_rows(data, options.human, shown_in(rubric), note)
+    table = read_rows(data, shown_in(rubric), options, note, beside)
     golds = [
         None if gold is None or says_nothing(str(gold)) else translated(str(gold), options.map)
-        for gold in (row.values.get("gold") for row in rows)
+        for gold in (row.values.get("gold") for row in table.rows)
     ]
     known = spellings(options.answers or ()) or WordCounts.of(Counter(filter(None, golds))).spelled
+    labels = [known.get(fold(gold), gold) if gold else None for gold in golds]
+    given = Counter(label for label in labels if label)
+    counts = [f"{join([f'{label} {n}' for label, n in given.most_common(12)])}"] if given else []
+    note("\n".join([*table.lines, *(f"Labels: {each}." for each in counts)]))
     rows = [
-        replace(row, values={**row.values, "gold": known.get(fold(gold), gold)}) if gold else row
-        for row, gold in zip(rows, golds, strict=True)
+        replace(row, values={**row.values, "gold": label})
+        for row, label in zip(table.rows, labels, strict=True)
     ]
     base = read_rubric(
         rubric,
@@ -234,8 +260,10 @@ def read_items(
         options.map,
         options.positive,
         next(iter(fields), "") if options.human else "",
+        columns=table.columns,
     )
-    return base, _with_copies(items_of(rows, str(data), base.task, base.fields))
+    items = _with_copies(items_of(rows, str(data), base.task, base.fields))
+    return RubricData([base], items, table.groups(item.item_id for item in items), table.roles)
 
 
 def _with_copies(items: list[Item]) -> list[Item]:
@@ -247,35 +275,6 @@ def _with_copies(items: list[Item]) -> list[Item]:
         replace(item, cluster_id=names.setdefault(code, item.cluster_id))
         for code, item in zip(codes, items, strict=True)
     ]
-
-
-def labelled_rows(
-    data: Path, human: Sequence[str], shown: set[str], note: Callable[[str], None]
-) -> list[Record]:
-    """The rows of a table to judge, with people's labels as ``gold``.
-
-    ``human`` are their columns; by default they are recognised among those that the rubric does not
-    show. Raises JudgeSenseError for an unknown column, and for several that could be meant.
-    """
-    blocks = list(read_table_rows(data))
-    columns, _ = columns_of(blocks)
-    require_columns(columns, str(data), human, "--human")
-    others = {name: column for name, column in columns.items() if name not in shown}
-    people = list(human)
-    if not people and "gold" not in columns:
-        lines: list[str] = []
-        people = people_columns(others, lines)
-        for line in lines:
-            note(line)
-    if people:
-        more = ": the majority counts, ties have no label" if len(people) > 1 else ""
-        note(f"{data.name}: people's labels in {join(people)}{more}")
-        words = tuple(word for name in people for word in columns[name].words.values())
-        labels = PeopleLabels(ColumnMap({}), people, labels=words)
-        blocks = [labels.labelled(rows) for rows in blocks]
-    elif hint := looks_like_labels(others, ["gold"], ()):
-        note(hint)
-    return [record for rows in blocks for record in rows.records()]
 
 
 def _wordings(

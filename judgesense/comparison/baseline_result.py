@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from judgesense.measure.card import Gate
+from judgesense.measure.gate import Gate
 from judgesense.statistics.change import ERROR_RATE, smallest_loss
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ORDERS

@@ -39,7 +39,7 @@ class ItemColumns:
             task = tasks[at] if tasks else None
             if item is not None and (item, task) not in self._seen:
                 self._seen.add((item, task))
-                cells = ((name, _text(rows.columns[name][at])) for name in names)
+                cells = ((name, text_of(rows.columns[name][at])) for name in names)
                 found += [(item, name, text, task) for name, text in cells if text]
         if found:
             if self._writer is None:
@@ -54,7 +54,8 @@ class ItemColumns:
             self._writer.close()
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A cell of a column that no figure needs; "" for a blank one."""
     if value is ABSENT or value is None:
         return ""
     if isinstance(value, (dict, list)):

@@ -42,7 +42,7 @@ PEOPLE_SCHEMA = pa.schema(
 """Each person's label of an item in an option order; gold is the majority."""
 ITEM_SCHEMA = pa.schema([(name, _STRING) for name in ("item_id", "column", "text")])
 ITEMS_OF_TASKS = ITEM_SCHEMA.append(pa.field("task", _STRING))
-"""An imported file's other columns: one row per item and column, of each task."""
+"""A file's other columns: one row per item and column, of each task."""
 VARIANT_SCHEMA = pa.schema(
     [
         *PROMPT_SCHEMA,
@@ -117,7 +117,7 @@ class Run:
 
     @cached_property
     def items(self) -> pa.Table | None:
-        """The imported file's other columns, as `ITEMS_OF_TASKS`; None without any."""
+        """The file's other columns, as `ITEMS_OF_TASKS`; None without any."""
         return self._table(ITEMS_FILE, ITEM_SCHEMA, ITEMS_OF_TASKS)
 
     def _table(self, name: str, needed: pa.Schema, known: pa.Schema) -> pa.Table | None:
@@ -333,6 +333,12 @@ class RunFolder:
         with writing(self.folder):
             for table, name in ((pairs, PAIRS_FILE), (prompts, PROMPTS_FILE)):
                 pq.write_table(table, self.folder / name, compression="zstd")
+
+    def write_items(self, items: pa.Table) -> None:
+        """Write the items' other columns, by which reports group them."""
+        if self._writes:
+            with writing(self.folder):
+                pq.write_table(items, self.folder / ITEMS_FILE, compression="zstd")
 
     def enter(self, name: str, **facts: Any) -> dict[str, Any]:
         """Enter the next model, ``name@fingerprint``; returns its entry in the record.

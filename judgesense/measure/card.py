@@ -10,8 +10,7 @@ from typing import Literal, Unpack
 # Before Python 3.12, pydantic cannot read the TypedDict of the standard library.
 from typing_extensions import TypedDict
 
-from judgesense.measure.thresholds import LEAST_COVERAGE, LOW_KAPPA
-from judgesense.text import interval, join, number, percent
+from judgesense.text import join, percent
 
 State = Literal["pass", "fail", "open", "unmeasured"]
 Trust = Literal["use", "care", "avoid", "unknown"]
@@ -88,6 +87,9 @@ _CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
 )
 """By check: a clause for a check that passes, fails, is open or is unmeasured."""
 
+_KINDS = 4
+"""Kinds of damage that a conclusion names."""
+
 STEADY: Mapping[str, str] = MappingProxyType(
     {
         "measured": "rewording changes {} of its verdicts",
@@ -150,6 +152,7 @@ class Details(TypedDict, total=False):
     caught: float | None
     n_damaged: int
     blind: list[str]
+    kinds: list[str]
     harmless: float | None
     harmless_ci_low: float | None
     harmless_ci_high: float | None
@@ -325,85 +328,10 @@ def clause_of(name: str, check: Check) -> str:
         return f"harmless edits change {percent(check.details.get('harmless'))} of its verdicts"
     if name == "notices" and check.state == "open" and (check.ci_low or 0) > check.threshold:
         return "it is uncertain how often harmless edits change its verdicts"
-    return clause(name, check.state, check.estimate, check.details.get("noise", "measured"))
-
-
-Decision = Literal["PASS", "FAIL", "INCONCLUSIVE"]
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Whether a judge's JSS lies above a threshold, as far as the interval tells.
-
-    ``because`` says why in one sentence without its full stop. ``cause`` names it for programs:
-    ``steady`` or another check of the card, ``failed`` (prompts without an answer), ``coverage``
-    (too few pairs with two verdicts) or ``one_label``.
-    """
-
-    decision: Decision
-    cause: str
-    because: str
-
-    @property
-    def text(self) -> str:
-        """The decision and why.
-
-        >>> Gate("FAIL", "failed", "3 prompts have no answer").text
-        'FAIL: 3 prompts have no answer'
-        """
-        return f"{self.decision}: {self.because}"
-
-
-def gate(
-    card: TrustCard,
-    *,
-    failed: int = 0,
-    coverage: float | None = 1.0,
-    constant: bool = False,
-) -> Gate:
-    """The gate's verdict on a judge.
-
-    PASS if the card's check `steady` passes (the whole interval of JSS lies above the threshold)
-    and no check of the card but `resistant` fails; where people's labels show whether the judge is
-    right, `notices` may fail, too. FAIL if one fails (for `steady`: the whole interval lies below
-    the threshold), if a prompt has no answer, if fewer than half of the pairs
-    got two verdicts, or if a judge gave one label throughout where the gold labels differ.
-    INCONCLUSIVE otherwise, also if nearly all verdicts are one label and no other check shows that
-    the judge reads what it judges.
-
-    Args:
-        card: the judge's trust card.
-        failed: prompts without an answer.
-        coverage: share of the planned pairs with two verdicts; None without any pair.
-        constant: whether the judge gave one label, or took one option, throughout.
-    """
-    steady = card.checks["steady"]
-    if failed:
-        return Gate("FAIL", "failed", f"{failed} prompts have no answer")
-    if coverage is not None and coverage < LEAST_COVERAGE:
-        return Gate("FAIL", "coverage", f"only {percent(coverage)} of the pairs got two verdicts")
-    excused = ["steady", "resistant"]
-    if card.checks["right"].state != "unmeasured":
-        excused.append("notices")  # People's labels count for more.
-    for name, check in card.checks.items():
-        if name not in excused and check.state == "fail":
-            return Gate("FAIL", name, check.text)
-    if steady.estimate is None:
-        return Gate("INCONCLUSIVE", "steady", steady.text)
-    figures = f"JSS {number(steady.estimate)} {interval(steady.ci_low, steady.ci_high)}"
-    if constant and any(card.checks[name].estimate is not None for name in ("right", "fair")):
-        text = f"{figures} comes from a judge that always gives the same label or option"
-        return Gate("FAIL", "one_label", text)
-    if steady.state == "fail":
-        return Gate("FAIL", "steady", f"{figures} is below {steady.threshold:g}")
-    if steady.state == "open":
-        return Gate("INCONCLUSIVE", "steady", steady.text)
-    text = f"{figures} is above {steady.threshold:g}"
-    reads = any(card.checks[name].state == "pass" for name in ("right", "responsive", "notices"))
-    if (steady.details["kappa"] or 0.0) <= LOW_KAPPA and not reads:
-        text += (
-            ", but nearly all verdicts are one label: a judge that ignores the items would be just "
-            "as steady"
-        )
-        return Gate("INCONCLUSIVE", "one_label", text)
-    return Gate("PASS", "steady", text)
+    text = clause(name, check.state, check.estimate, check.details.get("noise", "measured"))
+    if name == "notices" and (kinds := check.details.get("kinds")):
+        more = len(kinds) - _KINDS
+        named = join([*kinds[:_KINDS], *([f"{more} more"] if more > 0 else [])])
+        text = text if check.estimate is not None else "too few kinds of damage fit its task"
+        return f"{text} ({named})"
+    return text

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.log.answers import Answers, agreement, distinct
 from judgesense.log.pairs import Pairs
@@ -17,7 +19,7 @@ from judgesense.statistics.agreement import soft_jss
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.result import signature
-from judgesense.tasks import NO_ORDER
+from judgesense.tasks import NO_ORDER, signature_hash
 from judgesense.version import __version__
 
 POOLED = "both"
@@ -53,8 +55,14 @@ class CellPart:
 
     @property
     def hash(self) -> str:
-        """The hash of the planned pairs; without a plan, of the judged pairs."""
-        return self.pairs.hash_of(self.of_pairs if self.pairs.planned else self.used)
+        """The hash of the planned pairs, or without a plan of the judged pairs; without any, of the
+        prompts, or of the items where a file has no prompts."""
+        if (pairs := self.of_pairs if self.pairs.planned else self.used).any():
+            return self.pairs.hash_of(pairs)
+        log, rows = self.log, self.answers.rows[self.of_rows]
+        ids = pc.unique(log.table["prompt_id"].take(pa.array(rows)).drop_null()).to_pylist()
+        ids = [*filter(None, ids)] or [log.items[code] for code in np.unique(log.item[rows])]
+        return signature_hash(zip(ids, ids, strict=True))
 
 
 def parts(answers: Answers) -> list[CellPart]:

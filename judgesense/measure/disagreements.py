@@ -73,7 +73,7 @@ class Disagreement(SubjectFields):
     objects in the file. ``answers`` are the judge's texts where they say more than the verdict.
     ``margin`` is the difference between the two largest option probabilities, averaged over
     wordings; None without probabilities. In order BA verdict and label name the option as shown.
-    ``text`` is the prompt, if the file has no columns on the item. ``shares`` are the
+    ``text`` is the prompt of a run. ``shares`` are the
     probabilities of the wordings' verdicts, where there are any, and ``groups`` the item's groups
     by what no column says; the file does not have them.
     """
@@ -415,7 +415,7 @@ def with_texts(
             labels.setdefault(tuple(key), {})[human] = label
     prompt_of: dict[tuple[str, str], str] = {}
     if prompts is not None and {"item_id", "order", "text"} <= set(prompts.column_names):
-        ids = pa.array({row.item_id for row, _ in rows if not row.columns}, pa.string())
+        ids = pa.array({row.item_id for row, _ in rows}, pa.string())
         few = prompts.filter(pc.is_in(prompts["item_id"], value_set=ids))
         for item, order, text in zip(
             *(few[name].to_pylist() for name in ("item_id", "order", "text")), strict=True

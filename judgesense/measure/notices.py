@@ -19,9 +19,11 @@ from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import Interval, share_fields
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
-from judgesense.text import brackets, join, percent
+from judgesense.text import brackets, join, percent, plural_s
 
-UNTRIED = "damage was not tried: add --damage 60"
+UNTRIED = "damage was not tried: judgesense check RUBRIC --damage 60 tries it"
+FEWEST_KINDS = 3
+"""Kinds of damage that fit the task, from which on the check can pass."""
 _SHOWN = 2
 """Missed items of a kind that a report shows."""
 _LONGEST = 80
@@ -107,11 +109,19 @@ def damage(
         caught=figures["caught"],
         n_damaged=n,
         blind=[row.kind for row in rows if row.blind],
+        kinds=[row.about for row in rows if row.n_counted and not row.harmless],
     )
     harmless = _harmless(answers, copies)
     state = _state(check, harmless, limits.harmless)
     check = replace(check, state=state, details={**check.details, **harmless})
-    return replace(check, text=_text(check, rows, answers.task.comparative)), rows
+    check = replace(check, text=_text(check, rows, answers.task.comparative))
+    kinds = check.details["kinds"]
+    if state != "fail" and len(kinds) < FEWEST_KINDS:
+        text = f"only {len(kinds)} kind{plural_s(len(kinds))} of damage ({join(kinds)})"
+        text += f" fit what is judged, and {FEWEST_KINDS} are needed to pass. Of these {check.text}"
+        few: Check = Check.unmeasured(limits.notices, text, n_items=check.n_items)
+        check = replace(few, details={"kinds": kinds})
+    return check, rows
 
 
 def _state(check: Check, harmless: Details, highest: float) -> State:
@@ -136,8 +146,7 @@ def _harmless(answers: Answers, copies: _Copies) -> Details:
 def _text(check: Check, rows: Sequence[DamageFigures], comparative: bool) -> str:
     details = check.details
     kinds = [row for row in rows if not row.harmless and row.noticed is not None]
-    ends = [kinds[-1], kinds[0]] if len(kinds) > 1 else kinds
-    named = ", ".join(f"{row.about} {percent(row.noticed)}" for row in ends)
+    named = ", ".join(f"{row.about} {percent(row.noticed)}" for row in reversed(kinds))
     verb, what = "catches", "outputs"
     if comparative:
         verb, what = "prefers an output in both orders to", "copies"

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
@@ -31,7 +33,8 @@ class DataReference:
     variants with a text are left out. ``attacks`` is a choice of
     :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none, ``damage`` the number of outputs
     to make wrong on purpose. ``benchmark`` is what `selected` returned before, so that it is built
-    once. ``own`` prompts are the user's, not a benchmark's.
+    once. ``own`` prompts are the user's, not a benchmark's; ``groups`` are the other columns of
+    their items, as `judgesense.log.folder.ITEM_SCHEMA`.
     """
 
     identity: Mapping[str, Any]
@@ -42,6 +45,7 @@ class DataReference:
     damage: int = 0
     benchmark: Benchmark | None = None
     own: bool = False
+    groups: pa.Table | None = None
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.

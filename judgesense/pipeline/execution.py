@@ -193,6 +193,8 @@ def execute(
                 benchmark, cost = with_search(benchmark, data, seeded, settings, folder, note)
                 spent += cost
             _describe(run, benchmark, settings)
+            if data.groups is not None and len(data.groups):
+                run.write_items(data.groups)
             run.record["invocation"] = started
             run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size
             for judge in seeded:

@@ -349,7 +349,7 @@ def test_labels_in_a_column_of_another_name_are_gold(rubric: Path, column: str) 
     data.write_text(data.read_text("utf-8").replace('"gold"', f'"{column}"'), "utf-8")
     notes: list[str] = []
     found = _check(rubric, steady, note=notes.append)
-    assert f"people's labels in {column}" in " ".join(notes)
+    assert f"labels: {column}" in " ".join(notes)
     assert found.card["checks"]["right"]["state"] == "pass"
 
 

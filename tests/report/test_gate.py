@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judgesense.measure.card import CHECKS, Check, conclude, gate
+from judgesense.measure.card import CHECKS, Check, conclude
+from judgesense.measure.gate import gate
 
 
 def card(state: str, low: float | None, high: float | None, kappa: float | None = 0.9, **others):
@@ -28,6 +29,10 @@ def card(state: str, low: float | None, high: float | None, kappa: float | None 
         (card("open", 0.7, 0.9, fair="fail"), {}, "FAIL", "fair"),
         (card("pass", 0.81, 0.9, notices="fail"), {}, "FAIL", "notices"),
         (card("pass", 0.81, 0.9, notices="fail", right="pass"), {}, "PASS", "steady"),
+        # Without labels, damage that was tried has to tell something; with labels, it need not.
+        (card("pass", 0.81, 0.9, notices="open"), {}, "INCONCLUSIVE", "notices"),
+        (card("pass", 0.81, 0.9, notices="open", right="pass"), {}, "PASS", "steady"),
+        (card("pass", 0.81, 0.9, notices="pass"), {}, "PASS", "steady"),
         (card("pass", 0.81, 0.9), {"failed": 2}, "FAIL", "failed"),
         (card("pass", 0.81, 0.9), {"coverage": 0.49}, "FAIL", "coverage"),
         (card("pass", 0.81, 0.9), {"coverage": 0.5}, "PASS", "steady"),

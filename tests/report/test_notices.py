@@ -67,6 +67,16 @@ def checked(tmp_path: Path, judge: Any, rubric: str = PASS_FAIL, **more: Any) ->
     )
 
 
+def test_few_kinds_that_fit_the_task_are_named_and_prove_nothing(tmp_path: Path) -> None:
+    found = checked(tmp_path, sees, PASS_FAIL.replace("correct", "relevant"))
+    check = found.card["checks"]["notices"]
+    assert (check["state"], check["estimate"]) == ("unmeasured", None)
+    assert 0 < len(check["details"]["kinds"]) < 3
+    assert all(kind in found.card["text"] for kind in check["details"]["kinds"])
+    assert found.card["checks"]["steady"]["state"] == "pass"
+    assert (found.gate.decision, found.gate.cause) == ("INCONCLUSIVE", "notices")
+
+
 def test_a_judge_that_sees_damage_passes_and_its_report_is_read_again(tmp_path: Path) -> None:
     found = checked(tmp_path, sees)
     check = found.card["checks"]["notices"]
