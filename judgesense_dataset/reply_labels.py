@@ -72,6 +72,18 @@ def reply_field(template: Template) -> str:
     return names[0] if len(names) == 1 else ""
 
 
+_FORM = re.compile(r"\[\[|\[RESULT\]|</\w+>|\bjson\b|\b(?:first|last|final) line\b", re.IGNORECASE)
+
+
+def has_own_form(template: Template) -> bool:
+    """Whether a wording asks for a form of reply: JSON, a tag, brackets, or a line of its own.
+
+    Another form beside it would ask for two.
+    """
+    text = f"{template.text}\n{template.layout}"
+    return bool(shown_fields(text) or _FORM.search(text))
+
+
 def field_to_read(template: Template) -> str:
     """The field of the verdict, then the other fields with verdicts, a line each.
 

@@ -70,7 +70,8 @@ class Answer:
     probabilities, or a lower bound where the engine shows only its most probable tokens.
     ``error`` is the reason for a missing answer and never contains a key. ``refused`` marks a
     refusal by the provider itself. ``certificate`` says whether one added sentence can change the
-    verdict of an ablated judge (`judgesense.recipes.ablation`).
+    verdict of an ablated judge (`judgesense.recipes.ablation`). ``reason`` is what the judge
+    wrote to explain its verdict, where ``text`` is only the verdict.
     """
 
     text: str | None = None
@@ -84,6 +85,7 @@ class Answer:
     error: str | None = None
     refused: bool = False
     certificate: str | None = None
+    reason: str | None = None
 
 
 @runtime_checkable

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,6 +32,7 @@ from local_judges.messages import Members, Messages, key_of
 from local_judges.protocol import Answer, Budgeted, InRun, Judge, Request, RunContext, Watched
 from local_judges.rows import read_reply
 from local_judges.runner import ask_all
+from local_judges.votes import VOTES, first_reason
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +182,10 @@ class Stage:
         if np.isnan(verdict.logprobs).any():
             return StageAnswer(Answer(text="", **common), template=members.template)
         masses = [answer.option_mass for answer in answers if answer.option_mass is not None]
-        answer = Answer(text="", option_mass=float(np.mean(masses)) if masses else None, **common)
+        mass = float(np.mean(masses)) if masses else None
+        answer = Answer(
+            "", option_mass=mass, reason=first_reason(rows, logprobs, verdict), **common
+        )
         several = self.recipe.read == "vote" and len(answers) > 1
         votes = sum(not np.isnan(texts[0, 0]) for row in logprobs for texts in row)
         return StageAnswer(answer, verdict, members.template, votes if several else 0, certificate)
@@ -329,7 +332,9 @@ class RecipeJudge:
         verdict, votes = jury(verdicts, by_votes=by_votes), 0
         if by_votes:
             votes = sum(int((each.codes >= 0).sum()) for each in verdicts)
-        return _with_cost(StageAnswer(Answer(text=""), verdict, votes=votes), answers)
+        alike = (a for a in answers if a.verdict and a.verdict.codes[0] == verdict.codes[0])
+        reason = next((a.answer.reason for a in alike if a.answer.reason), None)
+        return _with_cost(StageAnswer(Answer("", reason=reason), verdict, votes=votes), answers)
 
     def _as_answer(self, request: Request, answer: StageAnswer) -> Answer:
         """A verdict as the answer to a message, by its options.
@@ -448,25 +453,3 @@ def _label_logprobs(answer: Answer, template: Template, recipe: Recipe) -> Float
         logprobs = dict(zip(options, answer.option_logprobs, strict=True))
         return label_logprobs(template.label_map, recipe.labels, logprobs)
     return np.full(len(recipe.labels), np.nan)
-
-
-VOTES = "\n\nvotes: "
-"""What comes between a verdict and the votes for each option in the text of an answer."""
-
-
-def margin_of_votes(text: str, template: Template) -> float:
-    """The share of votes between the two best labels of a vote's text; 1 for a single verdict.
-
-    >>> one = Template("r1", "relevance", "Which?", "{instruction}", {"A": "A", "B": "B"})
-    >>> margin_of_votes("A\\n\\nvotes: A 2, B 1", one).__round__(3), margin_of_votes("A", one)
-    (0.333, 1.0)
-    """
-    _, several, by_option = text.partition(VOTES)
-    if not several:
-        return 1.0
-    counts: dict[str, int] = {}
-    for option, label in template.label_map.items():
-        if match := re.search(rf"(?:^|, ){re.escape(option)} (\d+)(?=, |$)", by_option):
-            counts[label] = int(match.group(1))
-    ranked = sorted(counts.values(), reverse=True)
-    return (ranked[0] - ranked[1]) / sum(ranked)

@@ -24,6 +24,36 @@ def in_field(text: str, field: str) -> str | None:
     return "" if value is None and has_others else _as_text(value)
 
 
+_REASONS = (
+    *("reasoning", "reason", "rationale", "explanation", "justification", "analysis", "critique"),
+    *("thoughts", "thinking", "comment", "comments", "feedback", "why"),
+)
+
+
+def reasoning_in(reply: str) -> str | None:
+    """What a judge wrote to explain its verdict: such a field of its JSON, else the text before the
+    JSON, else a reply of a few words or more; None without any.
+
+    >>> reasoning_in('{"reasoning": "It names no source.", "verdict": "fail"}')
+    'It names no source.'
+    >>> reasoning_in("PASS"), reasoning_in("The claim is there. So it holds. Verdict: PASS")
+    (None, 'The claim is there. So it holds. Verdict: PASS')
+    """
+    objects = list(json_values(reply))
+    for _, _, found in reversed(objects):
+        names = {str(name).casefold(): each for name, each in found.items()}
+        told = [names[key] for key in _REASONS if isinstance(names.get(key), str)]
+        # A judge may name the field as it likes: reason_for_verdict.
+        told += [v for k, v in names.items() if "reason" in k and isinstance(v, str)]
+        if told and told[0].strip():
+            return str(told[0]).strip()
+    text = reply[: objects[0][0]].removesuffix("```json\n") if objects else reply
+    return text.strip() if len(text.split()) >= _FEW_WORDS else None
+
+
+_FEW_WORDS = 5
+
+
 def _as_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()

@@ -12,7 +12,7 @@ from judgesense.ask.search import halves
 from judgesense.ask.wordings import WordingToTry
 from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Template, render, typed_answer
-from judgesense_dataset.reply_labels import reply_field
+from judgesense_dataset.reply_labels import has_own_form, reply_field
 from judgesense_dataset.templates import TaskTemplates
 
 MOST = 4
@@ -37,7 +37,9 @@ def with_examples(
     task, base, none = entry.task, entry.templates[0], np.zeros(0, np.int64)
     each = MOST // len(task.labels)
     is_whole = base.layout.strip() == "{instruction}"
-    if not each or is_whole or len(items) < 2 * FEWEST_LEFT:
+    # Nothing tells how to state a verdict in a form whose field of the verdict is unknown.
+    is_unknown = has_own_form(base) and not reply_field(base)
+    if not each or is_whole or is_unknown or len(items) < 2 * FEWEST_LEFT:
         return None, none
     search, _ = halves(gold, clusters, seed)
     chosen: list[int] = []

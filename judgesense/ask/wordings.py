@@ -17,6 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import reason_to_drop
+from judgesense_dataset.reply_labels import has_own_form
 from judgesense_dataset.rubric import read_wordings
 from judgesense_dataset.surface import measure
 from judgesense_dataset.templates import DATA, TaskTemplates
@@ -33,6 +34,9 @@ FORMS = (
     "json",
 )
 """Variants of the base wording that are tried, the likelier gains first."""
+
+_ASK_FOR_A_FORM = frozenset({"labels-digits", "json"})
+"""Those of them that ask for another form of reply."""
 
 SAMPLES = 3
 """Samples of a text whose majority is tried, where a judge draws its answers."""
@@ -70,11 +74,14 @@ def wordings_to_try(
 
     ``reasons`` says whether a judge can write its reasons first, ``probabilities`` whether one
     gives option probabilities, which judging each option alone needs. ``defences`` adds ways to ask
-    that guard the judged text.
+    that guard the judged text. A base with a form of reply of its own keeps it, so nothing is tried
+    that asks for another one.
     """
     task, base = entry.task, entry.templates[0]
+    is_formed = has_own_form(base)
     wordings = [WordingToTry(template) for template in entry.templates]
     alone = single_option_wordings(entry) if probabilities and task.comparative else []
+    alone = [] if is_formed else alone
     wordings += [WordingToTry(template, "alone") for template in alone]
     for start, kind in [(base, "form"), *((each, "alone") for each in alone[:1])]:
         guarded = load_variants(DEFENCES) if defences else ()
@@ -82,9 +89,10 @@ def wordings_to_try(
             WordingToTry(template, kind)
             for template in _varied(TaskTemplates(task, (start,)), guarded, False)
         ]
-    wordings += [WordingToTry(each, "form") for each in _varied(entry, FORMS, probabilities)]
+    forms = [name for name in FORMS if not (is_formed and name in _ASK_FOR_A_FORM)]
+    wordings += [WordingToTry(each, "form") for each in _varied(entry, forms, probabilities)]
     wordings += [WordingToTry(template, "paraphrase") for template in paraphrases]
-    if reasons:
+    if reasons and not is_formed:
         wordings += [WordingToTry(each, "reasoning") for each in _varied(entry, REASONING, False)]
     distinct: dict[tuple[str, str], WordingToTry] = {}
     for wording in wordings:

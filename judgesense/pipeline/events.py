@@ -67,7 +67,7 @@ def attributes_of(
         "gen_ai.evaluation.name": verdict.task or "verdict",
         "gen_ai.evaluation.score.label": verdict.verdict,
         "gen_ai.evaluation.score.value": score,
-        "gen_ai.evaluation.explanation": verdict.reason,
+        "gen_ai.evaluation.explanation": verdict.reasoning or verdict.note,
         "gen_ai.response.id": str(response_id) if response_id else None,
         "error.type": "_OTHER" if verdict.error else None,
         "judgesense.item_id": verdict.item_id,

@@ -36,7 +36,8 @@ class ItemVerdict:
     ``score`` the expected score on a scale. ``ask_person`` is true for a margin below the file's
     threshold or no verdict, and None if the file has no threshold. ``wording`` and ``order`` are
     None where the verdict rests on several. ``certificate`` says of an ablated judge whether one
-    sentence can change the verdict (`judgesense.recipes.ablation`).
+    sentence can change the verdict (`judgesense.recipes.ablation`). ``reasoning`` is what the judge
+    wrote to explain its verdict; of several replies, that of the first with this verdict.
     """
 
     item_id: str
@@ -56,9 +57,10 @@ class ItemVerdict:
     repeat: int = 0
     gold: str | None = None
     certificate: str | None = None
+    reasoning: str | None = None
 
     @property
-    def reason(self) -> str:
+    def note(self) -> str:
         """One line: the verdict, its figures, and whether a person should look."""
         figures = {
             "probability": self.probability,
@@ -77,9 +79,10 @@ SCHEMA = pa.schema(
     [
         (name, _ARROW[(get_args(kind) or (kind,))[0]])
         for name, kind in get_type_hints(ItemVerdict).items()
+        if name != "reasoning"
     ]
 )
-"""The columns of a file of verdicts: the fields of `ItemVerdict`."""
+"""The columns of a file of verdicts: the fields of `ItemVerdict` that a log keeps."""
 
 
 def read_items(

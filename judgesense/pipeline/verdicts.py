@@ -36,10 +36,11 @@ from judgesense_dataset.templates import TaskTemplates, items_of, load_items, lo
 from local_judges.improved_judge import ImprovedJudge, read_improved
 from local_judges.messages import Messages
 from local_judges.protocol import Answer, Judge, Request
-from local_judges.recipe_judge import RecipeJudge, margin_of_votes
+from local_judges.recipe_judge import RecipeJudge
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide
 from local_judges.runner import ask_all
+from local_judges.votes import margin_of_votes
 
 
 @dataclass(frozen=True)
@@ -347,9 +348,8 @@ def verdicts_of(log: pa.Table, improved: ImprovedJudge, items: Sequence[Item]) -
         )
         options = tuple(logprobs or improved.base.label_map)
         item = by_id[row["item_id"]]
-        found[item.item_id] = verdict_in(
-            improved, item, answer, options, row["scoring"], row["judge"]
-        )
+        reading = answer, options, row["scoring"], row["judge"]
+        found[item.item_id] = verdict_in(improved, item, *reading)
     return [found[item.item_id] for item in items]
 
 
@@ -363,8 +363,7 @@ def verdict_in(
 ) -> ItemVerdict:
     """The verdict on an item in the answer to its message, which allows ``options``."""
     template, recipe = improved.base, improved.recipe
-    alone = not recipe.members
-    raw = decide(answer, scoring, options, template.aliases)
+    alone, raw = not recipe.members, decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
     probability = margin = nats = score = None
     if recipe.read == "vote" and verdict in recipe.labels:
@@ -406,4 +405,5 @@ def verdict_in(
         order=recipe.orders[0] if alone and len(recipe.orders) == 1 else None,
         gold=item.gold,
         certificate=answer.certificate,
+        reasoning=answer.reason,
     )

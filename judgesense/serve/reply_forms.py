@@ -19,7 +19,8 @@ _KINDS = {
     "score": "score",
     "probability": "probability",
     "ask_person": "ask_person",
-    "reason": "reason rationale explanation analysis comment justification",
+    "reason": "reason reasoning rationale explanation analysis comment justification critique",
+    "note": "note",
 }
 _KIND = {key: kind for kind, keys in _KINDS.items() for key in keys.split()}
 _TYPES = {"boolean": "pass", "number": "score"}
@@ -61,7 +62,7 @@ def form_of(
         return {key: _TYPES.get(type_, _KIND.get(key, "verdict")) for key, type_ in types.items()}
     for text in instructions:
         form = {key: _KIND[key] for key in _KEY.findall(text) if key in _KIND}
-        if set(form.values()) - {"reason"}:
+        if set(form.values()) - {"reason", "note"}:
             return form
     if kind != "json_object":
         return None
@@ -77,7 +78,7 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         return verdict.answer.text or verdict.raw if as_sent else verdict.raw
     own, labels = verdict.verdict, task.labels if task else ()
     if own.verdict in UNDECIDED:
-        raise JudgeSenseError(f"there is no verdict for the JSON reply: {verdict.reason}")
+        raise JudgeSenseError(f"there is no verdict for the JSON reply: {verdict.note}")
     if "pass" in form.values() and (task is None or task.ordinal or task.comparative):
         raise JudgeSenseError(
             f'the labels {", ".join(labels)} are not true and false; ask for a field "verdict"'
@@ -93,6 +94,8 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         "score": score,
         "probability": own.probability,
         "ask_person": own.ask_person,
-        "reason": verdict.reason,
+        # A client that asks for a reason needs a text, also of a judge that gives none.
+        "reason": verdict.reason or verdict.note,
+        "note": verdict.note,
     }
     return json.dumps({key: told[kind] for key, kind in form.items()}, ensure_ascii=False)

@@ -210,7 +210,7 @@ async def systemone(body: SystemOneRequest, request: Request) -> Any:
     verdicts = await service.verdicts(request, asks)
     for (name, question), verdict in zip(body.questions.items(), verdicts, strict=True):
         if verdict.options is None:
-            raise JudgeSenseError(f"{name}: the judge gave no probabilities: {verdict.reason}")
+            raise JudgeSenseError(f"{name}: the judge gave no probabilities: {verdict.note}")
         answers[name] = question.answer(list(verdict.options.values()))
         used["input_tokens"] += verdict.answer.input_tokens or 0
         used["output_tokens"] += verdict.answer.output_tokens or 0
@@ -252,6 +252,7 @@ def _row(answered: Verdict, signature: str) -> dict[str, Any]:
         "votes": answered.votes,
         "judged": answered.judged,
         "reason": answered.reason,
+        "note": answered.note,
         "cost_usd": verdict.cost_usd,
         "error": verdict.error,
         "signature": signature,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from judgesense.answers.fields import reasoning_in
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.verdict_files import ItemVerdict
 from judgesense.pipeline.verdicts import (
@@ -79,9 +80,14 @@ class Verdict:
     judged: str
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> str | None:
+        """What the judge wrote to explain its verdict; None where it wrote nothing."""
+        return self.verdict.reasoning
+
+    @property
+    def note(self) -> str:
         """One line: the verdict, its figures, and whether a person should look."""
-        return self.verdict.reason
+        return self.verdict.note
 
 
 class ServedJudge:
@@ -245,7 +251,8 @@ class ServedJudge:
             share = shares.get(raw) if shares else None
             ask_person = True if self.one else None
             verdict = ItemVerdict(
-                "message", raw, share, None, None, ask_person, answer.cost_usd, answer.error
+                *("message", raw, share, None, None, ask_person, answer.cost_usd, answer.error),
+                reasoning=answer.reason or reasoning_in(answer.text or ""),
             )
             return Verdict(verdict, raw, shares, shares, None, answer, "as sent")
         labels = read.base.label_map

@@ -22,6 +22,7 @@ from judgesense.ask.wordings import rule_paraphrases, wordings_to_try
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.recipes.recipe import Recipe
+from judgesense.tasks import Task, Template
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.callable_judge import CallableJudge
@@ -291,6 +292,29 @@ def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, [*args, *more])
     assert "80 labelled items and 80 attacked copies" in shown.output
     assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
+
+
+@pytest.mark.parametrize(
+    ("form", "is_kept"),
+    [
+        ('Reply with JSON only: {"reason": "<one sentence>", "verdict": "YES" or "NO"}', True),
+        ("Write <verdict>YES</verdict> or <verdict>NO</verdict>.", True),
+        ("End with [[YES]] or [[NO]].", True),
+        ("Give your verdict, YES or NO, on the last line.", True),
+        ("Is it even?", False),
+    ],
+)
+def test_a_rubric_with_a_form_of_its_own_keeps_it(form: str, is_kept: bool) -> None:
+    labels = {"YES": "YES", "NO": "NO"}
+    base = Template("r", "t", form, "{instruction}\n\n{digit}", labels)
+    tried = wordings_to_try(
+        TaskTemplates(Task("t", ("YES", "NO"), False, {}), (base,)),
+        reasons=True,
+        probabilities=False,
+    )
+    added = {each.template.template_id.partition("+")[2] for each in tried}
+    assert added.isdisjoint({"json", "reasoning", "reasoning-short", "labels-digits"}) is is_kept
+    assert "role" in added
 
 
 def test_wordings_of_two_files_that_are_named_alike_are_kept_apart() -> None:

@@ -192,3 +192,29 @@ def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
     said = json.loads(answer.choices[0].message.content)
     assert said.keys() == {"why", "ok"}
     assert said["ok"] is True
+
+
+GRADED = (
+    'Is it supported?\n\n{context}\n{answer}\n\nReply as {"why": "<text>", "ok": "YES" or "NO"}'
+)
+
+
+@pytest.mark.parametrize("combine", ["one", "votes"])
+def test_the_reason_is_what_the_judge_wrote(combine: str, tmp_path: Path) -> None:
+    def reply(prompt: str) -> str:
+        ok = is_supported(prompt.replace("Reply as", "")) or "context" not in prompt
+        return json.dumps({"why": f"It says {len(prompt)}.", "ok": "YES" if ok else "NO"})
+
+    out, rows = tmp_path / "judge.yaml", ROWS
+    with serving(Server(reply)) as url:
+        judgesense.improve(GRADED, rows, "m", base_url=url, budget=2, out=out, note=str)
+        with running(load_served(out)) as served:
+            prompt = GRADED
+            for name, text in rows[0].items():
+                prompt = prompt.replace(f"{{{name}}}", text)
+            row = httpx.post(f"{served}/v1/judge", json=rows[0], timeout=60).json()
+            with openai.OpenAI(base_url=f"{served}/v1", api_key="any") as client:
+                told = json.loads(chat(client, prompt).choices[0].message.content)
+    assert row["reason"].startswith("It says ")
+    assert row["verdict"] in row["note"]
+    assert told == {"why": row["reason"], "ok": row["verdict"]}

@@ -210,7 +210,7 @@ def test_the_reply_has_the_form_that_is_asked_for(
     assert told.keys() == expected
     assert bare in ("YES", "NO")
     assert told.get("pass", told.get("result")) is (row["verdict"] == "YES")
-    assert row["reason"] in (told.get("reason"), told.get("rationale"))
+    assert (row["note"], row["reason"]) == (told.get("reason", told.get("rationale")), None)
 
 
 def test_votes_are_shown(tmp_path: Path) -> None:
