@@ -48,6 +48,7 @@ def improve(
     seed: int = 0,
     max_error: float = 0.05,
     human: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
     answers: Sequence[str] | None = None,
     map: Mapping[str, str] | None = None,
     positive: str | None = None,
@@ -75,9 +76,9 @@ def improve(
         paraphraser: a model that proposes wordings, or a file with wordings.
         seed: fixes which items the search uses.
         max_error: the largest share of wrong verdicts that ``ask_person`` may let pass, (0, 1).
-        human, answers, map, positive, options: the label columns, the decisions, their names in
-            replies and, for a choice between two, the column under each answer, as for
-            `judgesense.check`.
+        human, columns, answers, map, positive, options: the label columns, other columns, the
+            decisions, their names in replies and, for a choice between two, the column under each
+            answer, as for `judgesense.check`.
         task: the task of a template file with several.
         scoring: ``generate`` (the default: text, as the judge is asked in production) or
             ``options`` (log-probabilities).
@@ -111,6 +112,7 @@ def improve(
         seed=seed,
         max_error=max_error,
         human=human,
+        columns=columns,
         answers=answers,
         map=map,
         positive=positive,

@@ -28,6 +28,7 @@ def improve(
     ] = None,
     judge: opt.Judges = None,
     human: opt.Human = None,
+    columns: opt.Roles = None,
     answers: opt.Answers = None,
     map: opt.Map = None,
     positive: opt.Positive = None,

@@ -288,11 +288,11 @@ RULES: tuple[tuple[Callable[[Situation], object], Callable[[Situation], NextStep
     ),
     # Verdicts under one wording: what can be settled is whether they are right.
     (
-        lambda case: case.one_wording and case.plan and not (case.commands.wordings or case.by_run),
+        lambda case: case.one_wording and case.plan and not case.commands.sends,
         _settle,
     ),
     (
-        lambda case: case.one_wording and case.by_run and case.commands.wordings is None,
+        lambda case: case.one_wording and case.commands.sends and case.commands.wordings is None,
         lambda case: NextStep(
             "add_wordings",
             "Judge the items under other formats, too.",

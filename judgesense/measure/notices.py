@@ -21,7 +21,7 @@ from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, join, percent, plural_s
 
-UNTRIED = "damage was not tried: judgesense check RUBRIC --damage 60 tries it"
+UNTRIED = "damage was not tried: judgesense check RUBRIC takes --damage 60"
 FEWEST_KINDS = 3
 """Kinds of damage that fit the task, from which on the check can pass."""
 _SHOWN = 2

@@ -30,6 +30,8 @@ SEARCHED = "searched"
 _SHOWN = 3
 """Turned items of a kind that a report shows."""
 
+UNTRIED = "attacks were not tried: judgesense run and check RUBRIC take --attacks quick"
+
 Facts = Mapping[str, Mapping[str, str | None]]
 """Variant -> what ``run.json`` knows of an attack: its kind, what it does, its text, its split."""
 
@@ -45,9 +47,7 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
     kinds = [(row.kept, row) for row in rows if row.kept is not None and row.defence is None]
     if not kinds:
         text = "even without attacks, the judge is right on no item that should lose"
-        return Check.unmeasured(
-            threshold, text if rows else "attacks were not tried: add --attacks quick"
-        )
+        return Check.unmeasured(threshold, text if rows else UNTRIED)
     share, worst = min(kinds, key=lambda pair: (pair[0], -pair[1].n_right))
     lows = [row.ci_low for _, row in kinds if row.ci_low is not None]
     highs = [row.ci_high_corrected for _, row in kinds if row.ci_high_corrected is not None]

@@ -51,7 +51,8 @@ class Commands:
         named_judges = (self.started or {}).get("options", {}).get("judge") or []
         if len(named_judges) == len(judges) > 1 and identity_of_judge:
             self.as_named = [named_judges[judges.index(identity_of_judge)]]
-        self.texts_known = "data" in (record.get("asked") or {})
+        self.asked: Mapping[str, Any] = (record.get("asked") or {}).get("data") or {}
+        """The data of the run: no file of wordings is one that does not exist."""
 
     def option(self, *names: str) -> str | None:
         """The first value of the first of these options that the command has."""
@@ -76,7 +77,16 @@ class Commands:
         file, arguments = self.option("wordings", "templates"), self.started["arguments"]
         if file or self.started["command"] != "check" or not (self.option("data") and arguments):
             return file
+        if self.asked.get("wordings", "") is None:
+            return None  # None was written, because no proposal could be used.
         return str(Path(arguments[0]).with_suffix(".wordings.yaml"))
+
+    @property
+    def sends(self) -> bool:
+        """Whether the command sends prompts, so that it can send others."""
+        if self.started is None:
+            return False
+        return self.started["command"] == "run" or self.option("data") is not None
 
     def again(self) -> str | None:
         """The same command, which finishes the run."""
@@ -132,12 +142,9 @@ class Commands:
             return None
         words = ["judgesense", "improve", *self.started["arguments"], "--data", *options["data"]]
         words += ["--judge", *options["judge"]]
-        for name, form in (("human", "{}"), ("answers", "[{}]"), ("options", "{{{}}}")):
-            if name in options:
-                value = options[name][0].replace("=", ": ").replace(",", ", ")
-                words += ["--set", f"{name}={form.format(value)}"]
-        for setting in options.get("set", []):
-            words += ["--set", setting]
+        for name in ("human", "columns", "answers", "map", "positive", "options", "set"):
+            for value in options.get(name, []):
+                words += [f"--{name}", value]
         return shlex.join([*words, "--out", f"{self.file_name()}.yaml"])
 
     def file_name(self) -> str:
@@ -150,7 +157,7 @@ class Commands:
 
         Only a judge of a run has a name and wordings that a file can hold.
         """
-        if self.folder is None or not self.writable or not self.texts_known:
+        if self.folder is None or not self.writable or not self.asked:
             return None
         _, judge, task, scoring = self.subject
         words = ["judgesense", "improve", "--log", self.folder, "--judge", judge]

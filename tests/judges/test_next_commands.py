@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.importers.log import import_log
-from judgesense.measure.next import KINDS
-from judgesense.reporting.report import write_report
+from judgesense.measure.assessment import Chance, Outlook, Plan, RemedyFigures
+from judgesense.measure.figures import WordingRow
+from judgesense.measure.next import KINDS, RULES
+from judgesense.measure.situation import Commands, Situation
+from judgesense.reporting.report import report_runs, write_report
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/importers/data"
@@ -213,8 +217,85 @@ def test_a_failing_judge_of_a_rubric_is_to_be_improved(tmp_path: Path) -> None:
         assert step["kind"] == "improve"
         asked = parsed(step["command"])
         assert (asked["source"], asked["data"], asked["judge"]) == (rubric, data, ["m"])
-        assert asked["settings"] == ["human=mood", f"base_url={url}"]
+        assert (asked["human"], asked["settings"]) == ("mood", [f"base_url={url}"])
         run(*shlex.split(step["command"])[1:], "--dry-run")
+
+
+def _row(kind: Any, **given: Any) -> Any:
+    """A row of figures whose other fields are None."""
+    return kind(**{**{each.name: None for each in fields(kind)}, **given})
+
+
+def situations(folder: Path) -> Iterator[Situation]:
+    """The cases of a run in which each advice has what it names: what settles it are items, labels
+    or wordings."""
+    report = report_runs(folder)
+    record = json.loads((folder / "run.json").read_text("utf-8"))
+    (entry, *_) = report.assessments
+    row = {"remedy": "both orders", "trust": "care", "because": (), "text": "t", "n_items": 24}
+    remedy = _row(RemedyFigures, **row, accuracy=0.9, accuracy_before=0.8, gain=0.1)
+    wording = _row(WordingRow, template="w1", flag="inverted")
+    needs = [
+        {"items_needed": 90},
+        {"labels_needed": 40, "items_needed": 90},
+        {"wordings_needed": 9},
+    ]
+    for needed in [*needs, {}]:
+        plan = _row(Plan, open=("right",), n_items=24, n_labels=24, chances=(Chance(50, 0.5, 0.5),))
+        plan = replace(plan, **needed)
+        outlook = replace(entry.outlook or Outlook(None, None), settles=plan)
+        case = Situation(
+            replace(entry, outlook=outlook), record, Commands(record, folder, entry.subject)
+        )
+        found = {"better_remedy": remedy, "wrong_wordings": [wording], "often_wrong": 9}
+        vars(case).update(found, promising=(remedy, plan))
+        yield case
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "rubric",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("wordings", "run", "file")),
+    ],
+)
+def test_every_step_of_the_table_runs_as_printed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", lambda *_: True)
+    rows = [
+        {"id": f"m{n}", "message": f"{('Shut up', 'Thank you')[n % 2]}, {n}."} for n in range(24)
+    ]
+    labelled = [{**row, "human": ("RUDE", "POLITE")[n % 2]} for n, row in enumerate(rows)]
+    judged = [{**row, "verdict": "RUDE" if n % 3 else "POLITE"} for n, row in enumerate(labelled)]
+    rows = judged if kind == "file" else labelled
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    Path("tone.txt").write_text("Is it POLITE or RUDE?\n\n{message}")
+    if kind == "wordings":
+        Path("w.txt").write_text("Polite or rude? {message}\n---\nRUDE or POLITE? {message}")
+    words = ("NO", "YES") if kind == "run" else ("RUDE", "POLITE")
+    with serving(FakeEndpoint(lambda text: words["Shut" not in text])) as url:
+        judge = ["--judge", "m", "--set", f"base_url={url}", "--out", "out"]
+        if kind == "file":
+            run("check", "rows.jsonl", "--out", "out")
+        elif kind == "run":
+            run("run", *judge, "--tasks", "factuality", "--scoring", "generate", "--limit", "4")
+        else:
+            more = ["--wordings", "w.txt"] if kind == "wordings" else ["--paraphrases", "0"]
+            run("check", "tone.txt", "--data", "rows.jsonl", *judge, *more)
+        commands = set[str]()
+        for case in situations(Path("out")):
+            for _, advice in RULES:
+                if (found := advice(case)).command is not None:
+                    commands.add(found.command)
+        for command in sorted(commands):
+            asked = parsed(command)
+            if command.split()[1] != "label":  # It serves a page until it is stopped.
+                done = CliRunner().invoke(app, shlex.split(command)[1:])
+                assert done.exit_code in (0, 1, 3), (command, done.output, done.exception)
+            assert asked
+    assert commands
 
 
 def _table(folder: Path) -> tuple[Path, dict[str, Any]]:
