@@ -65,6 +65,7 @@ def improve(
     ] = None,
     batch: opt.Batch = False,
     allow_host: opt.AllowHosts = None,
+    open: opt.Open = False,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
@@ -136,3 +137,9 @@ def improve(
             f"{found}\n\nNext: {lead}judgesense judge ITEMS --judge {out} --out verdicts.parquet"
         ),
     )
+    if open:
+        from judgesense.reporting.html import REPORT_PAGE
+        from judgesense.reporting.report import write_report
+
+        write_report(found.run_folder)
+        opt.open_page(found.run_folder / REPORT_PAGE, asked=True)

@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 
 from markupsafe import Markup
 
+from judgesense.comparison.baseline import against_baseline
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.measure.assessment import Assessment
 from judgesense.measure.card import Check
 from judgesense.measure.report_file import REPORT_FILE, load_report
+from judgesense.reporting.change_page import write_change_page
 from judgesense.reporting.documents import environment, script_of
 from judgesense.reporting.html import REPORT_PAGE, render_html
 from judgesense.reporting.palette import style_sheet
 from judgesense.text import percent
 
 MOST_RUNS = 500
+MOST_COMPARED = 5
 DEEPEST = 6
 SCRIPT = "overview.js"
 
@@ -65,6 +68,15 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What changed from one run to a later one, and the page of every changed verdict."""
+
+    old: Point
+    new: Point
+    page: str
+
+
+@dataclass(frozen=True)
 class Series:
     """A judge on a task over time; ``line`` are the points of its trend in an SVG of 120 × 28."""
 
@@ -73,19 +85,22 @@ class Series:
     scoring: str
     points: tuple[Point, ...]
     line: tuple[tuple[float, float], ...]
+    changes: tuple[Change, ...] = ()
 
 
 def write_overview(
     root: Path, out: Path, note: Callable[[str], None] = lambda _: None
 ) -> tuple[int, int]:
-    """Write ``index.html`` and the runs' pages into ``out``; read nothing but reports.
+    """Write ``index.html``, the runs' pages and those of changes into ``out``.
+
+    A change is that between two of the newest `MOST_COMPARED` runs of a judge on a task.
 
     Returns the numbers of runs and of folders that were left out; ``note`` says why. Raises
     JudgeSenseError for a folder that does not exist or has no report under it.
     """
     if not root.is_dir():
         raise JudgeSenseError(f"no folder {root}")
-    points, left_out, runs = list[Point](), list[str](), 0
+    points, left_out, runs, pages = list[Point](), list[str](), 0, set[Path]()
     for folder in find_reports(root):
         name = str(folder.relative_to(root))
         page = f"reports/{sha256(name.encode()).hexdigest()[:12]}.html"
@@ -115,7 +130,9 @@ def write_overview(
         .get_template("overview.html")
         .render(
             root=str(root),
-            series=list(_series(points)),
+            series=[
+                replace(one, changes=(*_changes(one, root, out, pages),)) for one in _series(points)
+            ],
             runs=runs,
             left_out=left_out,
             css=Markup(style_sheet()),
@@ -124,6 +141,22 @@ def write_overview(
     )
     write_text(out / "index.html", page_of_all)
     return runs, len(left_out)
+
+
+def _changes(series: Series, root: Path, out: Path, written: set[Path]) -> Iterator[Change]:
+    """The changes between the newest runs, whose pages are written unless they are ``written``
+    already; none where runs cannot be compared."""
+    for new, old in combinations(series.points[:MOST_COMPARED], 2):
+        page = out / "changes" / f"{Path(old.page).stem}-{Path(new.page).stem}.html"
+        try:
+            if page not in written:  # It is for another task of the same two runs.
+                change = against_baseline(root / new.run, root / old.run)
+                title = f"{change.gate.decision}: {change.gate.because}."
+                runs = root / old.run, root / new.run
+                written.add(write_change_page(page, *runs, title, change.sentences(), change.moved))
+        except JudgeSenseError:
+            continue  # They share no item, or one has a report alone.
+        yield Change(old, new, page.relative_to(out).as_posix())
 
 
 def find_reports(root: Path) -> list[Path]:

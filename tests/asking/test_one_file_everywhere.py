@@ -16,8 +16,10 @@ import httpx
 import openai
 import pytest
 from production_server import Server, facts, is_supported, serving, share
+from typer.testing import CliRunner
 
 import judgesense
+from judgesense.cli import app
 from judgesense.log.schema import read_log
 from judgesense.serve.served_judge import ServedJudge, load_served
 from judgesense_dataset.recognition import known_tasks
@@ -194,20 +196,25 @@ def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
     assert said["ok"] is True
 
 
-GRADED = (
-    'Is it supported?\n\n{context}\n{answer}\n\nReply as {"why": "<text>", "ok": "YES" or "NO"}'
-)
+GRADED = 'Supported?\n\n{context}\n{answer}\n\nReply as {"why": "<text>", "ok": "YES" or "NO"}'
 
 
-@pytest.mark.parametrize("combine", ["one", "votes"])
-def test_the_reason_is_what_the_judge_wrote(combine: str, tmp_path: Path) -> None:
+def test_the_reason_is_what_the_judge_wrote_and_the_page_of_improve_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def reply(prompt: str) -> str:
         ok = is_supported(prompt.replace("Reply as", "")) or "context" not in prompt
         return json.dumps({"why": f"It says {len(prompt)}.", "ok": "YES" if ok else "NO"})
 
-    out, rows = tmp_path / "judge.yaml", ROWS
+    out, rows, opened = tmp_path / "judge.yaml", ROWS, list[str]()
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    (tmp_path / "r.txt").write_text(GRADED)
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = ["improve", f"{tmp_path}/r.txt", "--data", f"{tmp_path}/rows.jsonl", "--judge", "m"]
+    command += ["--budget", "2", "--out", str(out), "--open"]
     with serving(Server(reply)) as url:
-        judgesense.improve(GRADED, rows, "m", base_url=url, budget=2, out=out, note=str)
+        run = CliRunner().invoke(app, [*command, "--set", f"base_url={url}"])
+        assert run.exit_code == 0, run.output
         with running(load_served(out)) as served:
             prompt = GRADED
             for name, text in rows[0].items():
@@ -215,6 +222,8 @@ def test_the_reason_is_what_the_judge_wrote(combine: str, tmp_path: Path) -> Non
             row = httpx.post(f"{served}/v1/judge", json=rows[0], timeout=60).json()
             with openai.OpenAI(base_url=f"{served}/v1", api_key="any") as client:
                 told = json.loads(chat(client, prompt).choices[0].message.content)
+    assert Path(opened[0].removeprefix("file://")) == tmp_path / "judge.yaml.run" / "report.html"
+    assert "judge.yaml" in Path(opened[0].removeprefix("file://")).read_text("utf-8")
     assert row["reason"].startswith("It says ")
     assert row["verdict"] in row["note"]
     assert told == {"why": row["reason"], "ok": row["verdict"]}

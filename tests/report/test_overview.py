@@ -50,6 +50,11 @@ def test_each_judge_and_task_has_its_runs_and_their_pages(runs: Path, tmp_path: 
     assert {"75%", "90%"} <= set(re.findall(r">(\d+%)", page))
     links = re.findall(r'href="(reports/[^"]+)"', page)
     assert len(links) == 2
+    (change,) = re.findall(r'href="(changes/[^"]+)"', page)
+    of_change = re.findall(r'data-of="([^ "]+) ([^"]+)"', page)
+    assert {*of_change[0]} == {*links}
+    changed = (tmp_path / "site" / change).read_text("utf-8")
+    assert re.findall(r"changed \((\d+)\)", changed) == ["6"]
     assert all((tmp_path / "site" / link).is_file() for link in links)
     assert "<img" not in page
     assert page.count("<script") == 1

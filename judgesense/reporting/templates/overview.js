@@ -50,6 +50,14 @@
     while (ticked.length > 2) /** @type {HTMLInputElement} */ (ticked.shift()).checked = false;
     const rows = ticked.map((one) => /** @type {HTMLTableRowElement} */ (one.closest("tr")));
     pair.replaceChildren(...rows.map(listed));
+    const pages = rows.map((row) => row.dataset.page || "");
+    const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("a[data-of]"));
+    const link = [...links].find((one) => (one.dataset.of || "").split(" ").sort().join() === pages.sort().join());
+    if (link) {
+      const line = document.createElement("p");
+      line.append("Changed verdicts: ", link.cloneNode(true));
+      pair.append(line);
+    }
     beside.hidden = ticked.length < 2;
     if (ticked.length === 2) beside.scrollIntoView({ block: "nearest" });
   });
