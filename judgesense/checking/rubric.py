@@ -29,7 +29,6 @@ from judgesense.importers.values import fold, says_nothing, spellings
 from judgesense.importers.word_counts import WordCounts
 from judgesense.log.invocation import invocation
 from judgesense.log.schema import SCORINGS, read_log
-from judgesense.measure.planning import assumed
 from judgesense.pipeline import Settings, execute, folder_for, resolve_all
 from judgesense.pipeline.data import DataReference, attacked, varied
 from judgesense.statistics.copies import folded, linked
@@ -55,8 +54,6 @@ def check_rubric(
 
     Raises JudgeSenseError for bad input, before the data are judged.
     """
-    from judgesense_dataset.pairing import build
-
     baseline = None
     if output.baseline is not None:
         baseline = materialise(output.baseline, output.beside, "baseline")
@@ -70,13 +67,8 @@ def check_rubric(
         raise JudgeSenseError(f"the threshold must be between 0 and 1, got {options.threshold}")
     if output.inconclusive not in (None, "pass", "fail"):
         raise JudgeSenseError(f"inconclusive is {output.inconclusive!r}; choose pass or fail")
-    n_damaged = number_of_damaged(options.damage)
-    (spec,) = resolve_all([judge], options.scoring, judge_options, own=True)
-    if getattr(spec, "engine", None) == "systemone":
-        options = replace(options, scoring="options")  # It writes no text.
-    settings = Settings.of(
-        options.scoring, None, None, options.repeats, options.seed, options.limit
-    )
+    number_of_damaged(options.damage)
+    spec, options, settings = asked(judge, options, judge_options)
     read = read_tasks(path, file, options, output.note, output.beside)
     bases, items = read.tasks, read.items
     base = bases[0]
@@ -100,14 +92,7 @@ def check_rubric(
         **({"fields": [each.task.name for each in bases]} if len(bases) > 1 else {}),
         **({"map": label_map} if any(raw != label for raw, label in label_map.items()) else {}),
     }
-    benchmark = build(templates, items, "full", seed=options.seed)
-    reference = DataReference(
-        identity, lambda: benchmark, lambda: (templates, items), own=True, groups=read.groups
-    )
-    judged = attacked(varied(reference, options.variants), options.attacks)
-    if options.attacks is None:
-        judged = with_quick_attacks(judged, settings, output.note)
-    judged = with_damage(judged, settings, n_damaged, output.note)
+    judged = reference_of(read, templates, identity, options, settings, output.note)
     facts: list[Any] = [identity, options.scoring, options.repeats, options.seed, options.limit]
     facts += [list(options.variants)] if options.variants else []
     facts += [judged.attacks] if judged.attacks else []
@@ -157,22 +142,36 @@ def check_rubric(
     return checked if baseline is None else checked.against(baseline, output.margin, output.looks)
 
 
-def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]) -> str:
-    """What a check of this size can settle, from assumed figures; nothing is loaded or judged.
+def asked(
+    judge: Any, options: RubricOptions, judge_options: Mapping[str, Any]
+) -> tuple[Any, RubricOptions, Settings]:
+    """The judge, not loaded if it was named, and the options and settings that it is asked with."""
+    (spec,) = resolve_all([judge], options.scoring, judge_options, own=True)
+    if getattr(spec, "engine", None) == "systemone":
+        options = replace(options, scoring="options")  # It writes no text.
+    settings = (options.scoring, None, None, options.repeats, options.seed, options.limit)
+    return spec, options, Settings.of(*settings)
 
-    Raises JudgeSenseError for bad input.
-    """
-    from judgesense_dataset.rubric import read_wordings
 
-    read = read_tasks(rubric, data, options, note)
-    base = read.tasks[0]
-    items = [item for item in read.items if item.task == base.task.name][: options.limit]
-    n_wordings = 1 + (PARAPHRASES if options.paraphrases is None else options.paraphrases)
-    place = Path(options.wordings or rubric.with_suffix(".wordings.yaml"))
-    if place.exists():
-        n_wordings = len(read_wordings(place, base).templates)
-    labelled = sum(item.gold is not None for item in items)
-    return assumed(len(items), n_wordings, 2 if base.task.comparative else 1, labelled)
+def reference_of(
+    read: RubricData,
+    templates: Mapping[str, TaskTemplates],
+    identity: Mapping[str, Any],
+    options: RubricOptions,
+    settings: Settings,
+    note: Callable[[str], None],
+) -> DataReference:
+    """The prompts of a check, with attacks and damage; notes say how many these add."""
+    from judgesense_dataset.pairing import build
+
+    benchmark = build(templates, read.items, "full", seed=options.seed)
+    reference = DataReference(
+        identity, lambda: benchmark, lambda: (templates, read.items), own=True, groups=read.groups
+    )
+    judged = attacked(varied(reference, options.variants), options.attacks)
+    if options.attacks is None:
+        judged = with_quick_attacks(judged, settings, note)
+    return with_damage(judged, settings, number_of_damaged(options.damage), note)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from local_judges.options import REMOTE
 def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> dict[str, Any]:
     """Items, pairs, distinct prompts and what they can settle per task; prompts and cost per judge.
 
-    ``asked_twice`` is the number of prompts that are asked again, ``input_tokens`` an estimate from
+    ``asked_twice`` is the number of prompts that are asked again where the others are asked once,
+    ``requests`` the number in all, ``input_tokens`` an estimate from
     the prompts' length. ``max_cost_usd`` is None for a judge that costs nothing or has no price.
 
     Raises JudgeSenseError for data that cannot be read.
@@ -42,9 +43,11 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
         }
     for spec in judges:
         requests = Requests(answerable(spec, benchmark).asked)
-        twice = requests.take(requests.again) if settings.repeats == 1 else []
-        everything = [*requests, *twice]
-        characters = settings.repeats * sum(len(request.message) for request in everything)
+        # Attacks and damage are asked once, however often the others are.
+        again = requests.again if settings.repeats == 1 else requests.repeated
+        later = [*requests.take(again)] * max(1, settings.repeats - 1)
+        everything = [*requests, *later]
+        characters = sum(len(request.message) for request in everything)
         cost = most_cost(everything, spec.options) if spec.engine in REMOTE else None
         plan["judges"].append(
             {
@@ -52,10 +55,11 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
                 "engine": spec.engine,
                 "prompts": len(requests),
                 "repeats": settings.repeats,
-                "asked_twice": len(twice),
+                "asked_twice": len(later) if settings.repeats == 1 else 0,
+                "requests": len(everything),
                 "input_tokens": characters // 4,
                 "scorings": list(settings.scorings),
-                "max_cost_usd": None if cost is None else settings.repeats * cost,
+                "max_cost_usd": cost,
             }
         )
     return plan
@@ -70,7 +74,7 @@ def describe(plan: dict[str, Any]) -> Iterator[str]:
         )
         yield f"  {counts['settles']}"
     for judge in plan["judges"]:
-        times = f" {judge['repeats']} times" if judge["repeats"] > 1 else ""
+        times = f" in {judge['requests']} requests" if judge["repeats"] > 1 else ""
         times = f", {judge['asked_twice']} of them twice" if judge["asked_twice"] else times
         yield (
             f"{judge['name']} ({judge['engine']}) would judge {judge['prompts']} distinct prompts"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
+from judgesense.log.folder import read_run
+from judgesense.log.schema import read_log
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "asking"))
+from production_server import Server, serving
 
 RUBRIC = "Does the reply help?\n\n{channel}: {ticket}\n{reply}\n\nAnswer pass or fail."
 TOPICS = ["refund", "repair", "delivery"]
@@ -61,8 +67,6 @@ def test_ids_labels_and_groups_of_other_names_are_read_and_said_first(tmp_path: 
 
 
 def logged(folder: Path) -> set[str]:
-    from judgesense.log.schema import read_log
-
     return {*read_log(folder)["item_id"].to_pylist()}
 
 
@@ -75,6 +79,7 @@ def test_the_flags_of_a_file_name_the_columns(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = ["check", f"{tmp_path}/rubric.txt", "--data", f"{tmp_path}/rows.jsonl", "--dry-run"]
     command += ["--columns", "id=ref,cluster=asked", "--human", "note", "--judge", "m"]
+    command += ["--set", "base_url=http://127.0.0.1:9"]
     run = CliRunner().invoke(app, command)
     assert run.exit_code == 0, run.output
     assert all(word in run.stderr for word in ("ref", "asked", "note", "PASS 48"))
@@ -135,3 +140,26 @@ def test_the_hash_of_the_data_is_of_the_data(tmp_path: Path) -> None:
     assert "e3b0c442" not in hashes
     (judged, _) = (cell for cell in one.report.cells if cell["judge"] != "oracle")
     assert f"data:{hashes[0]}" in judged["signature"]
+
+
+def test_a_dry_run_counts_what_the_check_then_sends(tmp_path: Path) -> None:
+    (tmp_path / "rubric.txt").write_text(RUBRIC.replace("help", "complete and correct"))
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    command = ["check", f"{tmp_path}/rubric.txt", "--data", f"{tmp_path}/rows.jsonl"]
+    command += ["--judge", "m", "--paraphrases", "0", "--out", f"{tmp_path}/out"]
+    with serving(Server(lambda prompt: judge([prompt])[0])) as url:
+        command += ["--set", f"base_url={url}", "--set", "price=1,4"]
+        plan = CliRunner().invoke(app, [*command, "--dry-run"])
+    assert plan.exit_code == 0, plan.output
+    assert not (tmp_path / "out").exists()
+    with serving(server := Server(lambda prompt: judge([prompt])[0])) as url:
+        command[command.index("--set") + 1] = f"base_url={url}"
+        CliRunner().invoke(app, command)
+    distinct = len({*server.prompts})
+    assert f"3 prompts are sent first; if they can be read, {distinct - 3} others" in plan.stdout
+    assert f" in {len(server.bodies)} requests" in plan.stdout
+    assert "$" in plan.stdout
+    prompts = read_run(tmp_path / "out").prompts
+    assert prompts is not None
+    damaged = prompts["variant_class"].to_pylist().count("damage")
+    assert f"{damaged} on damaged outputs" in plan.stdout
