@@ -72,6 +72,8 @@ def _on_judge(entry: Assessment, runs: Sequence[Mapping[str, Any]], perfect: flo
     card = entry.card
     declared = [row.template for row in entry.templates if row.inverted]
     yield from _on_card(card)
+    for row in entry.wins:
+        yield "wins", f"{row.text}."
     if card.trust != "avoid" and entry.outlook is not None and entry.outlook.gate is not None:
         yield from _on_gate(entry.outlook.gate)
     yield from _on_wordings(entry.wordings, declared)

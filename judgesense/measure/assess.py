@@ -46,6 +46,7 @@ from judgesense.measure.resistant import attacks, resistant
 from judgesense.measure.texts import PromptTexts, WordingTexts, shortest_prompts, wording_texts
 from judgesense.measure.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.measure.variants import variants
+from judgesense.measure.wins import model_wins
 from judgesense.measure.wordings import Wordings, recommendation, wordings
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import join
@@ -246,6 +247,7 @@ def _measured(
         variants=variants(answers, mislabelled),
         attacks=attack_rows,
         damage=damage_rows,
+        wins=model_wins(answers, mislabelled),
         template_pairs=agreements,
         templates=template_figures(whole, agreements),
         examples=examples(flipped, material.texts, material.prompts),

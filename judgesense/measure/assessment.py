@@ -26,6 +26,7 @@ from judgesense.measure.figures import (
     WhereWrong,
     WordingRow,
 )
+from judgesense.measure.wins import ModelWins
 
 
 class Subject(NamedTuple):
@@ -252,6 +253,7 @@ class Assessment(JudgeCells):
     variants: tuple[VariantFigures, ...] = ()
     attacks: tuple[AttackFigures, ...] = ()
     damage: tuple[DamageFigures, ...] = ()
+    wins: tuple[ModelWins, ...] = ()
     template_pairs: tuple[TemplatePair, ...] = ()
     templates: tuple[TemplateFigures, ...] = ()
     examples: tuple[Example, ...] = ()

@@ -107,7 +107,9 @@ def _another_judge(case: Situation) -> NextStep:
 
 
 def _read(case: Situation) -> NextStep:
-    text = f"First read what the judge gets wrong: {case.often_wrong} items."
+    about = case.assessment.diagnostics
+    noun = "items" if about.n_prompts <= about.n_items else "verdicts"
+    text = f"First read what the judge gets wrong: {case.often_wrong} {noun}."
     wrong = case.assessment.where_wrong
     if wrong is not None and wrong.measure == "right" and wrong.groups:
         worst = min(wrong.groups, key=lambda group: group.difference)

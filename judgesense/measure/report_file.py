@@ -40,6 +40,7 @@ from judgesense.measure.figures import (
     WhereWrong,
     WordingRow,
 )
+from judgesense.measure.wins import ModelWins
 from judgesense.text import sentence
 
 VERSION = 2
@@ -57,6 +58,7 @@ LISTS: Mapping[str, type[Any] | None] = MappingProxyType(
         "variants": VariantFigures,
         "attacks": AttackFigures,
         "damage": DamageFigures,
+        "wins": ModelWins,
         "cells": Cell,
         "advice": None,
         "findings": None,

@@ -14,6 +14,7 @@ from judgesense.measure.card import TRUST
 from judgesense.measure.disagreements import WRONG
 from judgesense.measure.figures import NO_RANDOM_PART, HumanAgreement
 from judgesense.measure.people import GOLD
+from judgesense.measure.wins import ModelWins
 from judgesense.reporting.layout import fitted, terminal_width
 from judgesense.reporting.palette import STYLES
 from judgesense.reporting.side_tables import among_people, side_tables, worst_group
@@ -125,9 +126,10 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
         if any(row.human != GOLD for row in entry.people):
             people[entry.subject] = entry.people
     worst = {entry.subject: worst_group(entry.where_wrong) for entry in report.assessments}
+    wins = {entry.subject: entry.wins for entry in report.assessments}
     first = None if screen.first is None else screen.first.subject
     for key in sorted(places, key=lambda key: (key != first, key not in people, places[key])):
-        block = list(_block(cases[key], people.get(key, ()), worst.get(key)))
+        block = list(_block(cases[key], people.get(key, ()), worst.get(key), wins.get(key, ())))
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
             break
@@ -138,9 +140,13 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
 
 
 def _block(
-    case: Advice, people: Sequence[HumanAgreement], worst: str | None = None
+    case: Advice,
+    people: Sequence[HumanAgreement],
+    worst: str | None = None,
+    wins: Sequence[ModelWins] = (),
 ) -> Iterator[Text]:
-    """A judge on a task: the conclusion, the worst finding, and how it agrees with people."""
+    """A judge on a task: the conclusion, the worst finding, and how it agrees with people: on each
+    label or, where models are compared, on how often each of them wins."""
     conclusion, *findings = case.texts
     yield Text(case.heading, "bold")
     yield Text(f"  {conclusion}")
@@ -149,14 +155,17 @@ def _block(
     if not people:
         yield from (Text(f"  {text}") for text in findings[:_FINDINGS])
         return
-    for label, figures in list(people[0].per_label.items())[:_LABELS]:
+    yield from (Text(f"  {row.text}.") for row in wins[:_LABELS])
+    # Each row of an item, one in each order or wording, is a verdict.
+    noun = "items" if people[0].n == people[0].n_items else "verdicts"
+    for label, figures in [] if wins else list(people[0].per_label.items())[:_LABELS]:
         text = (
-            f"  {label}: of the {figures.n} items with this label from people, the judge finds "
+            f"  {label}: of the {figures.n} {noun} with this label from people, the judge finds "
             f"{percent(figures.recall)} (recall). Of its verdicts with this label, "
             f"{percent(figures.precision)} are right (precision)."
         )
         if share := people[0].corrected.get(label):
-            text += f" It gives this label to {percent(share.verdicts)} of all items."
+            text += f" It gives this label to {percent(share.verdicts)} of all {noun}."
             if share.share is None:
                 text += f" {NO_RANDOM_PART}"
             else:

@@ -183,3 +183,26 @@ def test_reactions_are_people_and_notes_are_not(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, calls)), "utf-8")
     ((key, entry),) = checked(path, tmp_path)[0].items()
     assert (key[0], entry["accuracy"]) == ("LLMJudge", pytest.approx(2 / 3))
+
+
+def test_an_item_in_both_orders_is_one_comparison_of_its_models(tmp_path: Path) -> None:
+    """The judge follows people but for one in four, on which it takes what is shown first."""
+    rows, judged, labelled = [], 0.0, 0
+    for n in range(40):
+        pair = ["gpt-4o", "llama-3"] if n % 3 else ["llama-3", "gpt-4o"]
+        best = "gpt-4o" if n % 10 < 7 else "llama-3"
+        labelled += best == "gpt-4o"
+        for shown in (pair, pair[::-1]):
+            said = best if n % 4 else shown[0]
+            judged += (said == "gpt-4o") / 2
+            row = {"id": f"q{n}", "prompt": f"Question {n}?", "model_a": shown[0]}
+            row |= {"model_b": shown[1], "judge_choice": "AB"[shown.index(said)]}
+            rows.append({**row, "human_choice": "AB"[shown.index(best)]})
+    result = judgesense.check(rows, out=tmp_path / "out", note=str)
+    wins = {row.model: row for row in result.report.assessments[0].wins}
+    assert (wins["gpt-4o"].n_items, wins["gpt-4o"].n_labelled) == (40, 40)
+    assert wins["gpt-4o"].wins == pytest.approx(judged / 40)
+    assert wins["llama-3"].wins == pytest.approx(1 - judged / 40)
+    assert wins["gpt-4o"].people == labelled / 40
+    assert 0 < wins["gpt-4o"].ci_low < judged / 40 < wins["gpt-4o"].ci_high < 1
+    assert any("gpt-4o" in finding.text for finding in result.report.contents.findings)
