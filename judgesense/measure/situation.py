@@ -51,8 +51,10 @@ class Commands:
         named_judges = (self.started or {}).get("options", {}).get("judge") or []
         if len(named_judges) == len(judges) > 1 and identity_of_judge:
             self.as_named = [named_judges[judges.index(identity_of_judge)]]
-        self.asked: Mapping[str, Any] = (record.get("asked") or {}).get("data") or {}
-        """The data of the run: no file of wordings is one that does not exist."""
+        self.texts_known = "data" in (record.get("asked") or {})
+        data = (record.get("asked") or {}).get("data") or {}
+        self.lacks_wordings = data.get("wordings", "") is None
+        """Whether a rubric has no file of wordings: none that was proposed could be used."""
 
     def option(self, *names: str) -> str | None:
         """The first value of the first of these options that the command has."""
@@ -77,8 +79,8 @@ class Commands:
         file, arguments = self.option("wordings", "templates"), self.started["arguments"]
         if file or self.started["command"] != "check" or not (self.option("data") and arguments):
             return file
-        if self.asked.get("wordings", "") is None:
-            return None  # None was written, because no proposal could be used.
+        if self.lacks_wordings:
+            return None
         return str(Path(arguments[0]).with_suffix(".wordings.yaml"))
 
     @property
@@ -157,7 +159,7 @@ class Commands:
 
         Only a judge of a run has a name and wordings that a file can hold.
         """
-        if self.folder is None or not self.writable or not self.asked:
+        if self.folder is None or not self.writable or not self.texts_known:
             return None
         _, judge, task, scoring = self.subject
         words = ["judgesense", "improve", "--log", self.folder, "--judge", judge]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from door.cases import checked, readable
 
+import judgesense
 from judgesense.errors import JudgeSenseError
 
 TRUE = [True, False, False, True, False, False] * 5
