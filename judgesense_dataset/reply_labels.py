@@ -19,6 +19,8 @@ _FIELD = re.compile(
 )
 _RANGE = re.compile(r"(?<![\d.])(-?\d{1,3})\s*(?:-|–|\.\.|to)\s*(\d{1,3})(?![\d.])")
 _EITHER = re.compile(r"\s*(?:\||/|\bor\b)\s*")
+_LENGTH = re.compile(r"\b(?:sentence|word|line|paragraph|character)s?\b", re.IGNORECASE)
+"""In the example of a text, how long it is to be."""
 _AROUND = " \t\"'<>[]()`*."
 _LONGEST, _MOST = 24, 11
 _LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
@@ -43,8 +45,14 @@ def shown_fields(rubric: str) -> dict[str, tuple[str, ...]]:
 
 
 def _values(stated: str) -> tuple[str, ...]:
-    """The values that a field may have, as the example states them; () for free text."""
+    """The values that a field may have, as the example states them; () for free text.
+
+    >>> _values('"pass" or "fail"'), _values('"<one or two sentences>"')
+    (('pass', 'fail'), ())
+    """
     text = stated.strip().strip(_AROUND)
+    if _LENGTH.search(text):
+        return ()
     if text.casefold() in ("boolean", "bool"):
         return ("true", "false")
     if match := _RANGE.search(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -134,7 +135,9 @@ def improve(
         format,
         found.to_dict,
         lambda: opt.echo(
-            f"{found}\n\nNext: {lead}judgesense judge ITEMS --judge {out} --out verdicts.parquet"
+            f"{found}\n\nNext: {lead}"
+            f"{shlex.join(['judgesense', 'judge', str(data), '--judge', str(out)])} "
+            "--out verdicts.parquet"
         ),
     )
     if open:

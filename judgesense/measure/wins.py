@@ -67,17 +67,19 @@ def model_wins(answers: Answers, mislabelled: Collection[str] = ()) -> tuple[Mod
     ]
     found = []
     for model in dict.fromkeys(name for pair in pairs for name in pair):
-        figures = []
+        figures: list[tuple[int, float | None, float | None, float | None]] = []
         for of_items in shares:
             own = [
                 (share if pair[0] == model else 1 - share, cluster)
                 for pair, share, cluster in zip(pairs, of_items, clusters, strict=True)
                 if model in pair and pair[0] != pair[1] and not np.isnan(share)
             ]
+            if not own:
+                figures.append((0, None, None, None))
+                continue
             values = np.array([share for share, _ in own])
-            ends = wilson_cluster(values, np.array([c for _, c in own])) if own else None
-            mean = float(values.mean()) if own else None
-            figures.append((len(own), mean, ends and ends.low, ends and ends.high))
+            ends = wilson_cluster(values, np.array([cluster for _, cluster in own]))
+            figures.append((len(own), float(values.mean()), ends.low, ends.high))
         (n, wins, low, high), of_people = figures
         if wins is not None:
             found.append(ModelWins(model, n, wins, low, high, *of_people))

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.files.tables import csv_text, read_table
+from judgesense.files.tables import csv_text, read_table, read_table_rows
+from judgesense.importers.column_names import columns_of, item_of
 from judgesense.tasks import Item
 from judgesense.text import number
 from judgesense_dataset.sources.loader import Reader
@@ -105,10 +106,22 @@ def read_items(
     if not path.is_file():
         raise JudgeSenseError(f"no file {items}; give a file of items: JSONL, CSV or Parquet")
     place.update(path=str(path.resolve()))
+    if "item_id" not in columns and (own := _ids_in(path, improved)):
+        columns = {**columns, "item_id": own}
     read = list(collect(OwnData(path=path, columns=columns), asked, Reader(), None, 0).items)
     every = (record.values for record in read_table(path))
     rows = [row for row in every if row.get("task") in (None, "", asked.task.name)]
     return read, {**place, "revision": read[0].revision}, rows
+
+
+def _ids_in(path: Path, improved: ImprovedJudge) -> str | None:
+    """The column that says which item a row is, as a check reads it; None for those of the items'
+    own names, and where no column does."""
+    found, _ = columns_of(read_table_rows(path))
+    if {"item_id", "id"} & found.keys():
+        return None
+    left = {name: c for name, c in found.items() if c.unique and name not in improved.fields}
+    return item_of(left)
 
 
 def changed_since(out: Path, verdicts: Sequence[ItemVerdict]) -> list[bool]:

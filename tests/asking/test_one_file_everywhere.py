@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -196,7 +197,7 @@ def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
     assert said["ok"] is True
 
 
-GRADED = 'Supported?\n\n{context}\n{answer}\n\nReply as {"why": "<text>", "ok": "YES" or "NO"}'
+GRADED = '{context}\n{answer}\n\nReply as {"why": "<one or two words>", "ok": "YES" or "NO"}'
 
 
 def test_the_reason_is_what_the_judge_wrote_and_the_page_of_improve_opens(
@@ -209,12 +210,17 @@ def test_the_reason_is_what_the_judge_wrote_and_the_page_of_improve_opens(
     out, rows, opened = tmp_path / "judge.yaml", ROWS, list[str]()
     monkeypatch.setattr("webbrowser.open", opened.append)
     (tmp_path / "r.txt").write_text(GRADED)
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    named = [{**row, "case_ref": f"ref-{n}"} for n, row in enumerate(rows)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, named)))
     command = ["improve", f"{tmp_path}/r.txt", "--data", f"{tmp_path}/rows.jsonl", "--judge", "m"]
     command += ["--budget", "2", "--out", str(out), "--open"]
     with serving(Server(reply)) as url:
         run = CliRunner().invoke(app, [*command, "--set", f"base_url={url}"])
         assert run.exit_code == 0, run.output
+        # Its next step runs as printed; the verdicts keep the ids of the rows, whatever their name.
+        step = shlex.split(run.stdout[run.stdout.rindex("judgesense judge") :])
+        done = CliRunner().invoke(app, [*step[1:-1], f"{tmp_path}/v.csv"])
+        assert done.exit_code == 0, done.output
         with running(load_served(out)) as served:
             prompt = GRADED
             for name, text in rows[0].items():
@@ -224,6 +230,7 @@ def test_the_reason_is_what_the_judge_wrote_and_the_page_of_improve_opens(
                 told = json.loads(chat(client, prompt).choices[0].message.content)
     assert Path(opened[0].removeprefix("file://")) == tmp_path / "judge.yaml.run" / "report.html"
     assert "judge.yaml" in Path(opened[0].removeprefix("file://")).read_text("utf-8")
+    assert "ref-3," in (tmp_path / "v.csv").read_text("utf-8")
     assert row["reason"].startswith("It says ")
     assert row["verdict"] in row["note"]
     assert told == {"why": row["reason"], "ok": row["verdict"]}
