@@ -98,7 +98,7 @@ def stable(
         verdict = found.verdict.verdict
         common: dict[str, Any] = {
             "answer": state.output.completion,
-            "explanation": found.reasoning or found.note,
+            "explanation": found.reason or found.note,
             "metadata": {name: getattr(found.verdict, name) for name in kept},
         }
         if verdict in UNDECIDED:

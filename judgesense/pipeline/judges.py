@@ -95,7 +95,8 @@ def require_known(function: Callable[..., Any], options: Mapping[str, Any]) -> N
         return
     from local_judges.options import ENGINES, RayOptions
 
-    known = {"engine", "model", "name", "batch_size", "actor_engine", *RayOptions.model_fields}
+    known = {"engine", "model", "name", "batch_size", "actor_engine", "allow_host"}
+    known |= {*RayOptions.model_fields}
     known |= {name for kind in ENGINES.values() for name in kind.model_fields}
     if unknown := [name for name in options if name not in known]:
         every = [*signature(function).parameters, *known]

@@ -219,7 +219,9 @@ def test_the_reason_is_what_the_judge_wrote_and_the_page_of_improve_opens(
         assert run.exit_code == 0, run.output
         # Its next step runs as printed; the verdicts keep the ids of the rows, whatever their name.
         step = shlex.split(run.stdout[run.stdout.rindex("judgesense judge") :])
-        done = CliRunner().invoke(app, [*step[1:-1], f"{tmp_path}/v.csv"])
+        done = CliRunner().invoke(
+            app, [*step[1:-1], f"{tmp_path}/v.csv", "--allow-host", "127.0.0.1"]
+        )
         assert done.exit_code == 0, done.output
         with running(load_served(out)) as served:
             prompt = GRADED
