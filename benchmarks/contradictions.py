@@ -54,8 +54,7 @@ LABELS = {"factuality": ("YES", "NO"), "relevance": ("A", "B"), "coherence": tup
 def random_log(rng: np.random.Generator) -> tuple[pa.Table, dict[str, Any]]:
     """A decision log of one to three judges on one task, and what it was drawn with."""
     task = str(rng.choice(list(LABELS)))
-    labels = LABELS[task]
-    size = len(labels)
+    size = len(labels := LABELS[task])
     sizes, shares = [1, 2, 5, 12, 30, 60, 120, 300], [0.06, 0.04, 0.05, 0.1, 0.2, 0.25, 0.2, 0.1]
     n = int(rng.choice(sizes, p=shares))
     wordings = int(rng.choice([1, 2, 3, 5, 8, 12], p=[0.1, 0.15, 0.2, 0.3, 0.15, 0.1]))

@@ -334,12 +334,6 @@ class RunFolder:
             for table, name in ((pairs, PAIRS_FILE), (prompts, PROMPTS_FILE)):
                 pq.write_table(table, self.folder / name, compression="zstd")
 
-    def write_items(self, items: pa.Table) -> None:
-        """Write the items' other columns, by which reports group them."""
-        if self._writes:
-            with writing(self.folder):
-                pq.write_table(items, self.folder / ITEMS_FILE, compression="zstd")
-
     def enter(self, name: str, **facts: Any) -> dict[str, Any]:
         """Enter the next model, ``name@fingerprint``; returns its entry in the record.
 

@@ -9,10 +9,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept_templates, materialise
-from judgesense.log.folder import RETRIES, RunFolder, folder_lock, read_record, save_run
+from judgesense.files.disk import writing
+from judgesense.log.folder import ITEMS_FILE, RETRIES, RunFolder, folder_lock, read_record, save_run
 from judgesense.log.invocation import invocation
 from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
@@ -193,8 +196,9 @@ def execute(
                 benchmark, cost = with_search(benchmark, data, seeded, settings, folder, note)
                 spent += cost
             _describe(run, benchmark, settings)
-            if data.groups is not None and len(data.groups):
-                run.write_items(data.groups)
+            if first and data.groups is not None and len(data.groups):
+                with writing(folder):
+                    pq.write_table(data.groups, folder / ITEMS_FILE, compression="zstd")
             run.record["invocation"] = started
             run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size
             for judge in seeded:

@@ -177,7 +177,7 @@ def test_a_message_without_the_layout_is_asked_as_it_was_sent(both: Path) -> Non
         (
             {"type": "json_object"},
             "Right?",
-            {"verdict", "pass", "score", "probability", "ask_person", "reason"},
+            {"verdict", "pass", "score", "probability", "ask_person", "reason", "note"},
         ),
         (
             {
