@@ -164,14 +164,14 @@ def check(
     """
     from judgesense.checking.file import check_file, reading_of
     from judgesense.checking.options import FileOptions, ResultOptions, RubricOptions
-    from judgesense.checking.rubric import check_rubric, planned
+    from judgesense.checking.rubric import check_rubric
     from judgesense.reporting.change_page import CHANGE_PAGE
     from judgesense.reporting.html import REPORT_PAGE
 
     given = locals() | {
         "verdict": opt.names(verdict),
         "human": opt.names(human),
-        "columns": opt.roles(columns),
+        "columns": opt.roles(columns) or None,
         "map": opt.pairs(map, "--map") or None,
         "answers": opt.names(answers),
         "options": opt.pairs(options, "--options") or None,
@@ -191,6 +191,14 @@ def check(
                 "--positive": positive,
                 "--damage": damage,
                 "--batch": batch or None,
+                "--attacks": attacks,
+                "--options": options,
+                "--paraphrases": paraphrases,
+                "--paraphraser": paraphraser,
+                "--limit": limit,
+                "--max-cost": max_cost,
+                "--set": settings,
+                "--allow-host": allow_host,
             },
         )
         of_file = opt.record(FileOptions, given)
@@ -201,7 +209,7 @@ def check(
     else:
         opt.refuse(
             "is for a FILE of verdicts, not for a rubric",
-            {"--verdict": verdict, "--columns": columns, "--pick": pick, "--require": require},
+            {"--verdict": verdict, "--pick": pick, "--require": require},
         )
         opt.require(
             "or name a FILE of verdicts; see judgesense check --help",
@@ -209,11 +217,13 @@ def check(
         )
         assert source is not None and data is not None  # noqa: PT018
         of_rubric = opt.record(RubricOptions, given)
-        if dry_run:
-            opt.echo(planned(source, data, of_rubric, opt.note))
-            return
         settings = opt.with_batch(settings, batch)
         of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
+        if dry_run:
+            from judgesense.checking.dry_run import planned
+
+            opt.echo(planned(source, data, judge, of_rubric, of_judge, opt.note))
+            return
         found = check_rubric(source, data, judge, of_rubric, result, of_judge)
     # Verdicts that are only measured pass no gate.
     is_gate = not is_file or baseline is not None or bool(require)

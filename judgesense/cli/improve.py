@@ -93,12 +93,14 @@ def improve(
                 "--data": data,
                 "--paraphraser": paraphraser,
                 "--human": human,
+                "--columns": columns,
                 "--answers": answers,
                 "--map": map,
                 "--positive": positive,
                 "--options": options,
                 "--attacks": attacks,
                 "--limit": limit,
+                "--open": open or None,
             },
         )
         if values:
@@ -116,6 +118,7 @@ def improve(
         raise JudgeSenseError(f"--set {asks_log[0]} is for --log DIR, not for a rubric")
     given = locals() | {
         "human": opt.names(human),
+        "columns": opt.roles(columns) or None,
         "answers": opt.names(answers),
         "map": opt.pairs(map, "--map") or None,
         "options": opt.pairs(options, "--options") or None,

@@ -188,14 +188,6 @@ Columns = Annotated[
     str | None,
     typer.Option(metavar="OURS=YOURS,...", help="Your column names, such as item_id=id."),
 ]
-Roles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--columns",
-        metavar="ROLE=COL,...",
-        help="Other columns by role, such as item_id=ticket. Repeatable.",
-    ),
-]
 Map = Annotated[
     str | None,
     typer.Option(

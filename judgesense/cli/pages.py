@@ -26,7 +26,8 @@ def view(
 ) -> None:
     """See all runs and checks under a folder: by judge and task, over time, two side by side.
 
-    The pages are made from the reports that lie there, and served on 127.0.0.1 until Ctrl-C.
+    Two runs of a judge on a task lead to a page of every verdict that changed between them. The
+    pages are served on 127.0.0.1 until Ctrl-C.
     """
     from judgesense.reporting.overview import write_overview
 
