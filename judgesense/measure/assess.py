@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,13 @@ from judgesense.measure.details import (
     template_figures,
     template_pairs,
 )
-from judgesense.measure.disagreements import Disagreement, Listed, where_wrong, with_texts
+from judgesense.measure.disagreements import (
+    Disagreement,
+    Listed,
+    item_texts,
+    where_wrong,
+    with_texts,
+)
 from judgesense.measure.next import next_step
 from judgesense.measure.notices import damage
 from judgesense.measure.people import gold_of, people
@@ -48,6 +55,7 @@ from judgesense.measure.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.measure.variants import variants
 from judgesense.measure.wins import model_wins
 from judgesense.measure.wordings import Wordings, recommendation, wordings
+from judgesense.measure.words import ItemWords
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import join
 
@@ -79,8 +87,8 @@ class Material:
     """What is known of a run besides its decisions.
 
     ``texts`` has the judges' texts at rows of the log, ``lengths`` the characters of each item's
-    shortest prompt. ``family`` is the number of choices of a wording in the report, for which each
-    is corrected.
+    shortest prompt, ``words`` those of a task's items. ``family`` is the number of choices of a
+    wording in the report, for which each is corrected.
     """
 
     record: Mapping[str, Any]
@@ -93,6 +101,7 @@ class Material:
     items: pa.Table | None
     folder: str | Path | None
     family: int
+    words: Callable[[str], ItemWords]
 
 
 def measure(
@@ -154,6 +163,8 @@ def measure(
         items=items,
         folder=folder,
         family=max(1, sum(map(_compares_wordings, logged))),
+        # Every judge of a task is compared over the same words.
+        words=cache(lambda task: ItemWords.of(item_texts(items, prompts, task))),
     )
     without_texts: list[Listed] | None = None if disagreements is None else []
     measured = []
@@ -242,7 +253,14 @@ def _measured(
             mislabelled,
         ),
         where_wrong=where_wrong(
-            answers, mislabelled, material.items, material.lengths, disagreements, run_id, labels
+            answers,
+            mislabelled,
+            material.items,
+            material.lengths,
+            disagreements,
+            run_id,
+            labels,
+            material.words,
         ),
         variants=variants(answers, mislabelled),
         attacks=attack_rows,

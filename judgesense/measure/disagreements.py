@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -26,25 +27,31 @@ from judgesense.files.tables import cell_text, csv_text
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.measure.assessment import SubjectFields
 from judgesense.measure.details import ROW
+from judgesense.measure.disputes import Raters, disputes_of, in_item_order
 from judgesense.measure.figures import GroupFigures, GroupShare, WhereWrong
 from judgesense.measure.people import judged_rows
 from judgesense.measure.texts import LONGEST_TEXT
+from judgesense.measure.words import ItemWords
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import ERROR
 
 FILE = "disagreements.csv"
+SECOND_LOOK = "second_look.csv"
+"""The items of a task whose label is in doubt, to be labelled again without it."""
 
-WRONG, BY_WORDING, BY_ORDER, UNREADABLE, NEAR_MARGIN = KINDS = (
+WRONG, BY_WORDING, BY_ORDER, UNREADABLE, NEAR_MARGIN, DOUBTED = KINDS = (
     "wrong",
     "flipped by wording",
     "flipped by order",
     "unreadable",
     "near the margin",
+    "label in doubt",
 )
 """Why an item is listed: at least half of its readable verdicts differ from the label; wordings or
-option orders give it different verdicts; an answer has no verdict; or the two most probable labels
-are less than `NEAR` apart."""
+option orders give it different verdicts; an answer has no verdict; the two most probable labels
+are less than `NEAR` apart; or the judges and all other people agree against one person's label
+(`judgesense.measure.disputes.Raters.doubted`)."""
 
 NEAR = 0.2
 """A margin, as a difference of probabilities: 60% against 40%."""
@@ -109,6 +116,7 @@ def where_wrong(
     disagreements: list[Listed] | None = None,
     run_id: str = "-",
     people: pa.Table | None = None,
+    words: Callable[[str], ItemWords] | None = None,
 ) -> WhereWrong:
     """What is wrong with a judge's verdicts, and what the items have in common on which it is.
 
@@ -116,6 +124,7 @@ def where_wrong(
     of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
     each item's text. ``disagreements`` takes a row for each such item, the clearest cases first,
     then at most `MOST_RIGHT` others. Where ``people`` tie, each label that ties counts in part.
+    ``words`` has the words of a task's items.
     """
     log = answers.log
     is_used = ~np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
@@ -141,7 +150,12 @@ def where_wrong(
         BY_ORDER: by_order,
         UNREADABLE: counts[:, log.undecided].sum(axis=1) > 0,
         NEAR_MARGIN: np.nan_to_num(margin, nan=1.0) < NEAR,
+        DOUBTED: np.zeros(n, dtype=np.bool_),
     }
+    raters = None
+    if (gold >= 0).any() or people is not None:
+        raters = Raters.of(answers, rows, people)
+        kinds[DOUBTED] = np.isin(place // len(log.orders), raters.items[raters.doubted()])
     wrong = np.column_stack(list(kinds.values()))
     columns = columns_of_items(items, answers.task.name)
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
@@ -150,6 +164,7 @@ def where_wrong(
     if labelled.any() and (tied := _right_on_ties(answers, mislabelled, people, place)) is not None:
         labelled |= (is_tie := ~np.isnan(tied))
         good[is_tie] = tied[is_tie]
+    disputes: dict[str, Any] = {}
     measure, used = "right", labelled
     if not labelled.any():
         measure, used = "same verdict", total > 1
@@ -170,10 +185,12 @@ def where_wrong(
             answers, run_id, wrong, place, judged, counts, gold, margin, columns, of_item
         )
         disagreements += rows_of_items
-    if measure == "right":
+    if measure == "right" and raters is not None:
+        read = ItemWords.none() if words is None else words(answers.task.name)
+        disputes = disputes_of(raters.at(items_at), names_at, groups, read)
         labels = np.full(len(items_at), "", dtype=object)
-        in_item_order = _in_item_order(answers, gold[used], place[used] % len(log.orders))
-        labels[item_of] = np.where(gold[used] < 0, "", log.labels[in_item_order])
+        in_order = in_item_order(answers, gold[used], place[used] % len(log.orders))
+        labels[item_of] = np.where(gold[used] < 0, "", log.labels[in_order])
         groups["label"] = labels
     compared: list[GroupFigures] = []
     if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
@@ -193,6 +210,7 @@ def where_wrong(
             for name in dict.fromkeys(names.tolist())
             if name != ""
         ),
+        **disputes,
     )
 
 
@@ -326,18 +344,6 @@ def _margins(shares: Floats | None, at: Codes, n: int) -> Floats:
     return gaps
 
 
-def _in_item_order(answers: Answers, labels: Codes, orders: Codes) -> Codes:
-    """Labels in the item's own order: in BA the two labels of a comparison change places."""
-    log, words = answers.log, answers.task.labels
-    if not answers.task.comparative or len(words) != 2:
-        return labels
-    other = np.arange(len(log.labels) + 1)
-    other[-1] = -1
-    one, two = (int(np.flatnonzero(log.labels == word)[0]) for word in words)
-    other[[one, two]] = two, one
-    return np.where((np.array(log.orders) == "BA")[orders], other[labels], labels)
-
-
 def _flipped_by_order(answers: Answers, rows: Codes, decision: Codes) -> Bools:
     """Whether a wording gives an item another verdict in the other order, shape (items of log,)."""
     log = answers.log
@@ -346,7 +352,7 @@ def _flipped_by_order(answers: Answers, rows: Codes, decision: Codes) -> Bools:
     orders = [log.orders[code] for code in cube.orders]
     if not {"AB", "BA"} <= {*orders}:
         return flipped
-    verdicts = np.append(_in_item_order(answers, decision, log.order[rows]), -1)
+    verdicts = np.append(in_item_order(answers, decision, log.order[rows]), -1)
     verdicts = np.append(np.where(log.undecided[verdicts[:-1]], -1, verdicts[:-1]), -1)
     one, two = (verdicts[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
     flipped[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
@@ -363,6 +369,26 @@ def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, s
             if task_of_item in (task, None):
                 columns.setdefault(item, {})[name] = text
     return columns
+
+
+_REMARKS = re.compile(r"comment|critique|explanation|note|rationale|reason|remark", re.IGNORECASE)
+"""In a column's name: it says what somebody made of the item."""
+
+
+def item_texts(items: pa.Table | None, prompts: pa.Table | None, task: str) -> dict[str, str]:
+    """What each item of a task says: the columns of an imported file, or its prompt."""
+    if columns := columns_of_items(items, task):
+        return {
+            item: "\n".join(text for name, text in row.items() if not _REMARKS.search(name))
+            for item, row in columns.items()
+        }
+    needed = {"task", "item_id", "template_id", "text"}
+    if prompts is None or not needed <= set(prompts.column_names):
+        return {}
+    own = prompts.filter(pc.equal(prompts["task"], task))
+    # In one wording, whose own words are then in every text.
+    own = own.filter(pc.equal(own["template_id"], own["template_id"][0])) if len(own) else own
+    return dict(zip(own["item_id"].to_pylist(), own["text"].to_pylist(), strict=True))
 
 
 def _groupings(
@@ -434,7 +460,17 @@ def with_texts(
 
 
 def write_rows(rows: Sequence[Disagreement], folder: Path) -> None:
-    """Write ``disagreements.csv``: the rows that have ``kinds``. Raises OSError."""
+    """Write ``disagreements.csv``: the rows that have ``kinds``; and, of a single task,
+    ``second_look.csv``. Raises OSError."""
+    doubted = {row.item_id: row for row in rows if DOUBTED in row.kinds}
+    (folder / SECOND_LOOK).unlink(missing_ok=True)
+    if doubted and len({row.task for row in rows}) == 1:
+        texts = [
+            {**({"text": row.text} if row.text else {}), **row.columns, "item_id": item}
+            for item, row in doubted.items()
+        ]
+        names_of = dict.fromkeys(["item_id", *(name for row in texts for name in row)])
+        write_text(folder / SECOND_LOOK, csv_text([*names_of], texts))
     rows = [row for row in rows if row.kinds]
     theirs = dict.fromkeys(name for row in rows for name in row.columns)
     names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}

@@ -209,11 +209,40 @@ class GroupShare:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What some disagreements have in common (`judgesense.measure.disputes`).
+
+    Of the ``n`` items to which ``one`` gives ``label``, and which have the trait ``name`` of the
+    kind ``by`` (a column, the length, "word"), ``two`` gives ``other`` to the ``share``; ``rest``
+    is the share of those without the trait. On a scale, ``label`` is None: any but ``other``, which
+    may also be "more" or "less". With a ``source``, a column that says in which round a label was
+    given, or by whom, ``one`` is the judge, ``two`` a group of labels, and ``rest`` the share in
+    the others. ``examples`` are up to three items.
+    """
+
+    one: str
+    two: str
+    label: str | None
+    other: str
+    by: str = ""
+    name: str = ""
+    n: int = 0
+    share: float = 0.0
+    rest: float = 0.0
+    p_adjusted: float = 1.0
+    examples: tuple[str, ...] = ()
+    source: str | None = None
+
+
+@dataclass(frozen=True)
 class WhereWrong:
     """What is wrong with a judge's verdicts, and the groups of items that fare worse.
 
     ``kinds`` counts the items of each kind (`judgesense.measure.disagreements.KINDS`), ``measure``
     is what the ``n_groups`` groups were compared by, and ``shares`` is that of every group.
+    ``shared`` is what the judge's disagreements with people have in common (exploratory), of
+    ``n_traits`` traits; ``policies`` are kinds of items that people label by different policies.
+    ``no_words`` says why no words are among the traits.
     """
 
     n_listed: int
@@ -223,6 +252,10 @@ class WhereWrong:
     n_groups: int
     groups: tuple[GroupFigures, ...]
     shares: tuple[GroupShare, ...] = ()
+    shared: tuple[Shared, ...] = ()
+    policies: tuple[Shared, ...] = ()
+    n_traits: int = 0
+    no_words: str | None = None
 
 
 @dataclass(frozen=True)

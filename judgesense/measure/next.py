@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.measure.assessment import Assessment, NextStep, RemedyFigures
+from judgesense.measure.disputes import POLICY
 from judgesense.measure.planning import chances_text
 from judgesense.measure.situation import Commands, Situation
 from judgesense.measure.thresholds import MANY_CUT_OFF
@@ -24,6 +25,7 @@ KINDS = (
     "raise_cap",
     "read_options",
     "correct_wording",
+    "decide_policy",
     "add_wordings",
     "add_orders",
     "add_contrast",
@@ -218,6 +220,15 @@ RULES: tuple[tuple[Callable[[Situation], object], Callable[[Situation], NextStep
     ),
     (lambda case: case.better_remedy, _use_changed),
     (lambda case: case.wrong_wordings, _correct_wording),
+    (
+        lambda case: case.assessment.where_wrong and case.assessment.where_wrong.policies,
+        lambda case: NextStep(
+            "decide_policy",
+            f"{POLICY}. Read the items that people label by different policies, and label them "
+            "again by one.",
+            case.commands.read(),
+        ),
+    ),
     # A judge that fails: a way of asking that may pass yet, or another judge.
     (lambda case: case.avoid and case.promising, _settle),
     (

@@ -5,13 +5,14 @@ A table is a declaration of columns: a heading, and what it shows of a record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from judgesense.measure.assessment import Assessment, ReportContents, Subject, task_rank
 from judgesense.measure.disagreements import WRONG
+from judgesense.measure.disputes import LESS, MORE, POLICY, WORD
 from judgesense.measure.figures import (
     NO_RANDOM_PART,
     AltTest,
@@ -19,11 +20,22 @@ from judgesense.measure.figures import (
     DamageFigures,
     HumanAgreement,
     RepeatFigures,
+    Shared,
     VariantFigures,
     WhereWrong,
 )
 from judgesense.measure.people import GOLD, MAJORITY
-from judgesense.text import brackets, interval, join, number, percent, plural_s, short_names, span
+from judgesense.text import (
+    brackets,
+    interval,
+    join,
+    number,
+    p_value,
+    percent,
+    plural_s,
+    short_names,
+    span,
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,9 @@ def _named(
 def side_tables(report: ReportContents) -> list[SideTable]:
     """The tables that have rows."""
     tables = people_tables(report)
+    for name in ("policies", "shared"):
+        if any(getattr(entry.where_wrong, name, ()) for entry in report.assessments):
+            tables.append(_shared(report, name))
     if any(entry.repeated for entry in report.assessments):
         tables.append(_repeated(report))
     if any(entry.variants for entry in report.assessments):
@@ -277,10 +292,49 @@ def distance(between: BetweenPeople | None) -> str | None:
     return f"Its κ is {judge} with a person, and {two} between two people: {gap} {ends} apart"
 
 
-def worst_group(wrong: WhereWrong | None) -> str | None:
-    """The group of items on which a judge is reliably worst, in a sentence; None without one."""
-    if wrong is None or not wrong.groups:
-        return None
+def whose(wrong: WhereWrong | None) -> Iterator[str]:
+    """Where a judge is reliably worst, and whether it is the judge, the labels or the policy."""
+    if wrong is None:
+        return
+    if wrong.policies:
+        yield f"{policy_text(wrong.policies[0])} {POLICY}."
+    if wrong.groups:
+        yield _worst_group(wrong)
+    if wrong.shared and not wrong.policies:
+        first, n = wrong.shared[0], wrong.n_traits
+        yield f"Exploratory, of {n} traits compared: {shared_text(first)}"
+
+
+def _of_trait(row: Shared) -> str:
+    trait = f"the word {row.name!r}" if row.by == WORD else f"{row.by} {row.name!r}"
+    return f"the {row.n} items with {trait}" + (
+        "" if row.label is None else f" that {row.one} labels {row.label}"
+    )
+
+
+def shared_text(row: Shared) -> str:
+    """What disagreements of a judge and people share, in a sentence."""
+    verdict = f"{row.other} than people do" if row.other in (MORE, LESS) else row.other
+    return (
+        f"of {_of_trait(row).replace('people labels', 'people label')}, {row.two} gives "
+        f"{percent(row.share)} {verdict}, and {percent(row.rest)} elsewhere."
+    )
+
+
+def policy_text(row: Shared) -> str:
+    """Which items two people, or two rounds of labels, treat by different policies."""
+    other = f"{row.other} than {row.one} does" if row.other in (MORE, LESS) else row.other
+    if row.source is None:
+        who, rest = f"{row.two} gives", "elsewhere"
+    else:
+        who, rest = f"people give in {row.source} {row.two!r}", f"in any other {row.source}"
+    return (
+        f"Different policies: of {_of_trait(row)}, {who} {other} to {percent(row.share)}, and "
+        f"{percent(row.rest)} {rest} (such as {join(row.examples)})."
+    )
+
+
+def _worst_group(wrong: WhereWrong) -> str:
     worst = min(wrong.groups, key=lambda group: group.difference)
     points = brackets(100 * worst.ci_low, 100 * worst.ci_high, lambda x: number(x, 0))
     return (
@@ -288,6 +342,37 @@ def worst_group(wrong: WhereWrong | None) -> str | None:
         f"{wrong.measure}, {percent(worst.rest)} elsewhere ({number(100 * worst.difference, 0)} "
         f"points {points}; {wrong.n_groups} groups compared)."
     )
+
+
+def _shared(report: ReportContents, name: str) -> SideTable:
+    """What disagreements share: of the judge with people, or of people among themselves."""
+    columns: Columns[Shared] = {
+        "between": lambda row: f"{row.one} and {row.two}",
+        "labels": lambda row: row.other if row.label is None else f"{row.label}, {row.other}",
+        "trait": lambda row: f"{row.by}: {row.name}",
+        "such as": lambda row: join(row.examples),
+        "with it": lambda row: percent(row.share),
+        "without": lambda row: percent(row.rest),
+        "items": lambda row: str(row.n),
+        "p": lambda row: p_value(row.p_adjusted, ""),
+    }
+    found = [entry.where_wrong for entry in report.assessments if entry.where_wrong]
+    n = max((each.n_traits for each in found), default=0)
+    missing = {each.no_words for each in found if each.no_words}
+    words = f" Words are not among them: {join(sorted(missing))}." if missing else ""
+    note = (
+        "Of the items with the trait to which the first gives the first label, the share to which "
+        f"the second gives the second, and the share without the trait. {n} traits (columns, "
+        f"length, words) are compared.{words} "
+    )
+    if name == "shared":
+        heading = "What disagreements share"
+        note += "The list is exploratory (Benjamini-Hochberg, false discovery rate 5%)."
+    else:
+        heading = "Labels by different policies"
+        note += f"With a column of rounds, others are other rounds. p-values are Holm's. {POLICY}."
+    rows = _named(report, lambda e: list(getattr(e.where_wrong, name, ())))
+    return _side_table(heading, _WHO, columns, rows, [note], 7)
 
 
 def _percents(low: float | None, high: float | None) -> str:

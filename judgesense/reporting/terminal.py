@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,15 +10,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from judgesense.measure.assessment import ReportContents
+from judgesense.measure.assessment import Assessment, ReportContents
 from judgesense.measure.card import TRUST
-from judgesense.measure.disagreements import WRONG
+from judgesense.measure.disagreements import DOUBTED, SECOND_LOOK, WRONG
 from judgesense.measure.figures import NO_RANDOM_PART, HumanAgreement
 from judgesense.measure.people import GOLD
 from judgesense.measure.wins import ModelWins
 from judgesense.reporting.layout import fitted, terminal_width
 from judgesense.reporting.palette import STYLES
-from judgesense.reporting.side_tables import among_people, side_tables, worst_group
+from judgesense.reporting.side_tables import among_people, side_tables, whose
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
@@ -30,7 +31,7 @@ from judgesense.reporting.tables import (
     advice,
     rows,
 )
-from judgesense.text import aligned, brackets, number, percent, printable
+from judgesense.text import aligned, brackets, number, percent, plural_s, printable
 
 MOST_LINES = 20
 """Lines of a report that is printed without ``--verbose``."""
@@ -125,11 +126,11 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
     for entry in report.assessments:
         if any(row.human != GOLD for row in entry.people):
             people[entry.subject] = entry.people
-    worst = {entry.subject: worst_group(entry.where_wrong) for entry in report.assessments}
+    beside = {entry.subject: [*_beside(entry, folder)] for entry in report.assessments}
     wins = {entry.subject: entry.wins for entry in report.assessments}
     first = None if screen.first is None else screen.first.subject
     for key in sorted(places, key=lambda key: (key != first, key not in people, places[key])):
-        block = list(_block(cases[key], people.get(key, ()), worst.get(key), wins.get(key, ())))
+        block = list(_block(cases[key], people.get(key, ()), beside.get(key, ()), wins.get(key, ())))
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
             break
@@ -139,10 +140,24 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
     return [*head, *body, *tail]
 
 
+def _beside(entry: Assessment, folder: str | Path | None) -> Iterator[str]:
+    """What explains wrong verdicts, and the labels to look at again."""
+    yield from whose(entry.where_wrong)
+    n = 0 if entry.where_wrong is None else entry.where_wrong.kinds.get(DOUBTED, 0)
+    if n and folder is not None and any(row.human != GOLD for row in entry.people):
+        where, labels = Path(folder) / SECOND_LOOK, ",".join(entry.people[0].per_label)
+        how = f" with judgesense label {shlex.quote(str(where))} --answers {shlex.quote(labels)}"
+        yield (
+            f"On {n} item{plural_s(n)}, every judge and all other people disagree with one label. "
+            f"Look again{how if where.is_file() else ' (disagreements.csv)'}: judges "
+            "also err together."
+        )
+
+
 def _block(
     case: Advice,
     people: Sequence[HumanAgreement],
-    worst: str | None = None,
+    beside: Sequence[str] = (),
     wins: Sequence[ModelWins] = (),
 ) -> Iterator[Text]:
     """A judge on a task: the conclusion, the worst finding, and how it agrees with people: on each
@@ -150,8 +165,7 @@ def _block(
     conclusion, *findings = case.texts
     yield Text(case.heading, "bold")
     yield Text(f"  {conclusion}")
-    if worst is not None:
-        yield Text(f"  {worst}")
+    yield from (Text(f"  {text}") for text in beside)
     if not people:
         yield from (Text(f"  {text}") for text in findings[:_FINDINGS])
         return

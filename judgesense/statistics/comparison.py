@@ -147,19 +147,20 @@ def _bootstrap_t_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> 
     return (1 + int(extreme.sum())) / (1 + n_resamples)
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
+def holm(p_values: Sequence[float | None], n_tests: int | None = None) -> list[float | None]:
     """Holm's step-down adjustment (1979), which controls the family-wise error rate.
 
-    None (no test) stays None and is not counted.
+    None (no test) stays None and is not counted. ``n_tests`` is the number of tests, of which those
+    left out have larger p-values.
 
     >>> holm([0.01, None, 0.04])
     [0.02, None, 0.04]
     """
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
-    highest = 0.0
+    highest, n_tests = 0.0, n_tests or len(known)
     for rank, (p, place) in enumerate(known):
-        highest = max(highest, min(1.0, p * (len(known) - rank)))
+        highest = max(highest, min(1.0, p * (n_tests - rank)))
         adjusted[place] = highest
     return adjusted
 

@@ -13,7 +13,10 @@ from reports import report_of
 from scipy.stats import fisher_exact
 
 import judgesense
+from judgesense.checking.labelling import open_labelling
 from judgesense.measure.disagreements import KINDS, SPLIT, read_rows
+from judgesense.measure.disputes import RATER, WORD, Raters, disputes_of
+from judgesense.measure.words import ItemWords
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import report_runs
 from judgesense.statistics.groups import compare_groups
@@ -57,7 +60,7 @@ def test_every_kind_is_counted_by_hand(make) -> None:
 
     log = make.log(benchmark, decide, scoring="options", logprobs=logprobs)
     report, rows = listed_of(make, log, benchmark)
-    wrong, by_wording, by_order, unreadable, near = KINDS
+    wrong, by_wording, by_order, unreadable, near, doubted = KINDS
     kinds = {key: list(row.kinds) for key, row in rows.items()}
     assert kinds == {
         ("item-001", "AB"): [by_order],
@@ -80,7 +83,14 @@ def test_every_kind_is_counted_by_hand(make) -> None:
     (entry,) = report["where_wrong"]
     assert entry["n_listed"] == 9
     assert entry["n_judged"] == 12
-    assert entry["kinds"] == {wrong: 3, by_wording: 2, by_order: 2, unreadable: 1, near: 2}
+    assert entry["kinds"] == {
+        wrong: 3,
+        by_wording: 2,
+        by_order: 2,
+        unreadable: 1,
+        near: 2,
+        doubted: 0,
+    }
 
 
 def test_a_label_that_nobody_gave_is_still_the_other_one(make) -> None:
@@ -149,3 +159,111 @@ def test_groups_match_a_test_of_two_shares() -> None:
     (found,) = compare_groups(right, {"g": np.repeat(["a", "b"], [80, 40]).astype(object)})
     assert found["p_value"] == pytest.approx(fisher_exact([[70, 10], [20, 20]])[1], abs=1e-3)
     assert found["ci_low"] < found["difference"] < found["ci_high"] < 0
+
+
+WORDS = ["please", "order", "late", "parcel", "thanks", "cancel", "account", "broken", "screen"]
+
+
+def disputed(world: str, people=("ann", "ben"), ordinal: bool = False, seed: int = 0):
+    """Labels of messages by a judge and people who err on 8%; a sixth has the word refund."""
+    rng = np.random.default_rng(seed)
+    n = 600 if world in ("rounds", "raters") else 300
+    has_word = rng.random(n) < 1 / 6
+    texts = {}
+    for at in range(n):
+        texts[f"m{at}"] = " ".join(rng.choice(WORDS, 6)) + (" refund" if has_word[at] else "")
+    if world == "unspaced":
+        texts = dict.fromkeys(texts, "返金は後で届きます")
+    size = 4 if ordinal else 2
+    gold = rng.integers(0, size, n)
+
+    def noisy(share):
+        return np.where(rng.random(n) < share, (gold + 1) % size, gold)
+
+    hard = np.where(has_word, 0.4, 0.03) if world == "hard" else 0.08
+    given = {name: noisy(hard) for name in people}
+    last = given[people[-1]]
+    rounds = np.where(rng.random(n) < 0.5, "1", "2").astype(object)
+    if world in ("policy", "unspaced"):
+        given[people[-1]] = np.where(has_word & (rng.random(n) < 0.95), 0, last)
+    gold_labels = given[people[0]]
+    if world == "rounds":
+        gold_labels = np.where(has_word & (rounds == "2"), 0, gold_labels)
+        given = {people[0]: gold_labels}
+    if world == "raters":
+        gold_labels = np.where(has_word & (rounds == "2"), 0, gold_labels)
+        given = {
+            "ann": np.where(rounds == "1", gold_labels, -1),
+            "ben": np.where(rounds == "2", gold_labels, -1),
+        }
+    if world == "equal":
+        given = dict.fromkeys(people, np.zeros(n, dtype=int))
+        gold_labels = np.zeros(n, dtype=int)
+    labels = ("1", "2", "3", "4") if ordinal else ("fail", "pass")
+    own = np.arange(n)
+    raters = Raters(own, own, labels, ordinal, "j", {"j": noisy(0.1)}, given, gold_labels)
+    groups = {"round": rounds} if world == "rounds" else {"topic": rounds}
+    return disputes_of(raters, list(texts), groups, ItemWords.of(texts))
+
+
+@pytest.mark.parametrize(
+    ("world", "ordinal", "between"),
+    [
+        ("policy", False, ("ann", "ben", None)),
+        ("policy", True, ("ann", "ben", None)),
+        ("rounds", False, ("j", "2", "round")),
+        ("raters", False, ("j", "ben", RATER)),
+    ],
+)
+def test_labels_by_different_policies_are_found_by_their_word(world, ordinal, between) -> None:
+    first = disputed(world, ordinal=ordinal)["policies"][0]
+    assert (first.one, first.two, first.source) == between
+    assert (first.by, first.name) == (WORD, "refund")
+    assert first.share > 0.8
+    assert first.rest < 0.25
+    assert 2 <= len(first.examples) <= 3
+
+
+@pytest.mark.parametrize("world", ["noise", "hard", "equal", "unspaced"])
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_hard_items_and_equal_labels_are_no_policy(world, seed) -> None:
+    found = disputed(world, seed=seed)
+    assert found["policies"] == ()
+    assert (found["no_words"] is None) == (world != "unspaced")
+    assert disputed(world, people=("ann",), seed=seed)["policies"] == ()
+
+
+def test_what_the_judge_lets_pass_is_named_by_its_word(make) -> None:
+    """Where the judge misses what people know of refunds; the list is exploratory."""
+    found = disputed("policy", people=("ann",))["shared"]
+    assert [(row.by, row.name, row.label, row.other) for row in found] == [
+        (WORD, "refund", "fail", "pass")
+    ]
+
+
+def test_a_label_against_all_others_is_offered_again(tmp_path) -> None:
+    """Items 1 and 4: one person against judges and people. Item 7: two people are enough not to."""
+    lines = ["id,text,judge,second,human_ann,human_ben"]
+    for n in range(40):
+        says = "pass" if n % 2 else "fail"
+        other = "fail" if n % 2 else "pass"
+        ann = other if n in (1, 4, 7) else says
+        ben = other if n == 7 else says
+        lines.append(f"i{n},The reply number {n} is kind,{says},{says},{ann},{ben}")
+    source = tmp_path / "mine.csv"
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    check = judgesense.check(
+        source,
+        verdict=["judge", "second"],
+        human=["human_ann", "human_ben"],
+        out=tmp_path / "out",
+        note=lambda _: None,
+    )
+    doubted = {row["item_id"] for row in read_rows(check.out) if KINDS[5] in row["kinds"]}
+    assert doubted == {"i1", "i4"}
+    assert check.report.where_wrong[0]["kinds"][KINDS[5]] == 2
+    # Never counted as right: the judge's accuracy is that of people's labels as they are.
+    assert check.people[0]["confusion"]["pass"] == {"fail": 1, "pass": 18}
+    again, _ = open_labelling(check.out / "second_look.csv", answers=["fail", "pass"])
+    assert again.total == 2
+    assert set(again.state("cat", 0)["item"]) == {"text"}

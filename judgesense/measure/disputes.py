@@ -1,0 +1,459 @@
+"""Is it the judge, a label or the policy? What disagreements share, and labels in doubt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.log.answers import Answers
+from judgesense.log.rows import TaskWords
+from judgesense.measure.figures import Shared
+from judgesense.measure.words import ItemWords
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.statistics.comparison import holm
+from judgesense.statistics.groups import SMALLEST
+from judgesense.statistics.traits import enriched
+from judgesense.tasks import is_scale
+
+WORD = "word"
+"""The kind of a trait that is a word or phrase of the item."""
+
+RATER = "rater"
+"""What groups items of which each has one person's label."""
+
+POLICY = "Decide the policy first: no prompt can satisfy both"
+
+_MOST_LISTED = 12
+_MOST_PEOPLE = 12
+"""Of more, the pairs are too many to compare."""
+
+_SYSTEMATIC, _CONTRAST, _OF_KIND = 0.5, 0.5, 0.2
+"""A policy differs where one person gives another label to at least this share of the items of a
+kind to which the other gives one label; to at most this part of that share elsewhere; and where
+this share of all items of the kind are disputed so."""
+
+_FDR, _ERROR, _ONE_WAY = 0.05, 0.05, 0.001
+"""The false discovery rate of what is exploratory, the error of a claim, and that of calling
+disputes one-way that go both ways; it is small, because only kinds that have many are tested."""
+
+_SOURCES = re.compile(
+    r"(annotator|batch|campaign|guidelines?|label+ed|label+er|phase|rater|round|vendor|wave)s?",
+    re.IGNORECASE,
+)
+"""In a column's name: it says in which round a label was given, or by whom."""
+
+MORE, LESS = "more", "less"
+"""Disagreements on a scale, whichever the labels are."""
+
+GOLD = "people"
+"""Those whose label is the gold label."""
+
+_EXAMPLES = 3
+_SAME = 0.5
+"""Two traits say the same if they share more than this part of their items."""
+
+
+def is_source(column: str) -> bool:
+    """Whether a column may say in which round a label was given, or by whom."""
+    words = re.findall(r"[A-Z]?[a-z]+", column)
+    return any(map(_SOURCES.fullmatch, words))
+
+
+@dataclass(frozen=True)
+class Raters:
+    """The verdict of each judge on a task, and each person's label, item by item in the item's own
+    order: codes of the task's labels (ranks on a scale), -1 without one, shape (n,)."""
+
+    items: Codes
+    clusters: Codes
+    labels: Sequence[str]
+    ordinal: bool
+    judge: str
+    judges: Mapping[str, Codes]
+    people: Mapping[str, Codes]
+    gold: Codes
+
+    @classmethod
+    def of(cls, answers: Answers, rows: Codes, people: pa.Table | None) -> Raters:
+        """The raters of the items at some rows of the log, which are the judge's on a task."""
+        log, task = answers.log, answers.task
+        labels = tuple(sorted(task.labels, key=int) if is_scale(task.labels) else task.labels)
+        items, first = np.unique(log.item[rows], return_index=True)
+        place = np.full(len(log.items), -1)
+        place[items] = np.arange(len(items))
+        code = log.codes_of(labels)
+        judges = {answers.judge: _consensus(answers, rows, place, code, len(items), len(labels))}
+        others = log.equivalent & (log.task == log.task[rows[0]]) & (place[log.item] >= 0)
+        for at in np.unique(log.judge[others]):
+            if (name := log.judges[at]) != answers.judge:
+                of_other = np.flatnonzero(others & (log.judge == at))
+                judges[name] = _consensus(answers, of_other, place, code, len(items), len(labels))
+        gold = np.full(len(items), -1)
+        known = rows[log.gold[rows] >= 0][::-1]
+        in_order = in_item_order(answers, log.gold[known], log.order[known])
+        gold[place[log.item[known]]] = code[in_order]
+        given = _given(answers.task, labels, [log.items[at] for at in items], people)
+        return cls(
+            items,
+            log.cluster[rows[first]],
+            labels,
+            task.ordinal,
+            answers.judge,
+            judges,
+            given or {GOLD: gold},
+            gold,
+        )
+
+    def at(self, items: Codes) -> Raters:
+        """The raters on some of the items."""
+        place = np.searchsorted(self.items, items)
+        return replace(
+            self,
+            items=items,
+            clusters=self.clusters[place],
+            judges={name: codes[place] for name, codes in self.judges.items()},
+            people={name: codes[place] for name, codes in self.people.items()},
+            gold=self.gold[place],
+        )
+
+    def doubted(self) -> Bools:
+        """The items with a label against which the judges and all other people agree, shape (n,).
+
+        At least two of them have to, one a judge. On a scale of four or more they have to be at
+        least two points off, all in the same direction.
+        """
+        found = np.zeros(len(self.items), dtype=np.bool_)
+        for name, own in self.people.items():
+            rest = [codes for other, codes in self.people.items() if other != name]
+            others = np.stack([*self.judges.values(), *rest])
+            given = others >= 0
+            least = np.where(given, others, len(self.labels)).min(axis=0)
+            most = np.where(given, others, -1).max(axis=0)
+            enough = (own >= 0) & (given.sum(axis=0) > 1) & given[: len(self.judges)].any(axis=0)
+            if self.ordinal and len(self.labels) > 3:
+                against = (least >= own + 2) | (most <= own - 2)
+            else:
+                against = (least == most) & (most != own)
+            found |= enough & against
+        return found
+
+
+def in_item_order(answers: Answers, labels: Codes, orders: Codes) -> Codes:
+    """Labels in the item's own order: in BA the two labels of a comparison change places."""
+    log, words = answers.log, answers.task.labels
+    if not answers.task.comparative or len(words) != 2:
+        return labels
+    other = np.arange(len(log.labels) + 1)
+    other[-1] = -1
+    one, two = (int(np.flatnonzero(log.labels == word)[0]) for word in words)
+    other[[one, two]] = two, one
+    return np.where((np.array(log.orders) == "BA")[orders], other[labels], labels)
+
+
+def _consensus(
+    answers: Answers, rows: Codes, place: Codes, code: Codes, n: int, n_labels: int
+) -> Codes:
+    """The commonest verdict on each item over wordings and orders, -1 where none is."""
+    log = answers.log
+    verdict = code[in_item_order(answers, log.decision[rows], log.order[rows])]
+    cells = (place[log.item[rows]] * n_labels + verdict)[verdict >= 0]
+    counts = np.bincount(cells, minlength=n * n_labels).reshape(n, n_labels)
+    tied = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    return np.where(tied, -1, counts.argmax(axis=1))
+
+
+def _given(
+    task: TaskWords, labels: Sequence[str], items: Sequence[str], people: pa.Table | None
+) -> dict[str, Codes]:
+    """Each person's labels of the items."""
+    if people is None:
+        return {}
+    code, place = {label: n for n, label in enumerate(labels)}, {i: n for n, i in enumerate(items)}
+    swapped = dict(code)
+    if task.comparative and len(task.labels) == 2:
+        one, two = task.labels
+        swapped |= {one: code[two], two: code[one]}
+    found: dict[str, Codes] = {}
+    of_task = people.filter(pc.equal(people["task"], task.name))
+    columns = (of_task[name].to_pylist() for name in ("human", "item_id", "order", "label"))
+    for human, item, order, label in zip(*columns, strict=True):
+        if item in place and label in code:
+            column = found.setdefault(human, np.full(len(items), -1))
+            column[place[item]] = (swapped if order == "BA" else code)[label]
+    return found
+
+
+class _Cell(NamedTuple):
+    """Of the items that are ``among``, the ``hits``: what one gives, and what the other gives."""
+
+    label: str | None
+    other: str
+    among: Bools
+    hits: Bools
+    reverse: Bools
+    """The opposite disagreements."""
+    both: Bools
+    """The items with both labels."""
+
+
+def _cells(one: Codes, two: Codes, labels: Sequence[str], ordinal: bool) -> Iterator[_Cell]:
+    """The kinds of disagreement of two raters, of those with enough items."""
+    both = (one >= 0) & (two >= 0)
+    more, less = both & (two > one), both & (two < one)
+    if ordinal and len(labels) > 2:
+        cells = [
+            _Cell(None, MORE, both & (one < len(labels) - 1), more, less, both),
+            _Cell(None, LESS, both & (one > 0), less, more, both),
+        ]
+        for y, label in enumerate(labels):
+            own, others = both & (one == y), both & (two == y)
+            cells.append(_Cell(None, label, both & ~own, others & ~own, own & ~others, both))
+    else:
+        cells = [
+            _Cell(
+                labels[x],
+                labels[y],
+                both & (one == x),
+                (one == x) & (two == y),
+                (one == y) & (two == x),
+                both,
+            )
+            for x, y in permutations(range(len(labels)), 2)
+        ]
+    yield from (cell for cell in cells if cell.hits.sum() >= SMALLEST)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What items have: ``names`` are the kind and the name of each trait, ``among`` says which
+    items have it, shape (traits, n)."""
+
+    names: Sequence[tuple[str, str]]
+    among: Bools
+
+    @classmethod
+    def of(cls, groups: Mapping[str, Words], words: Sequence[str], among: Bools) -> Traits:
+        """The groups of items (by what groups them), and their words."""
+        names = [(by, n) for by, of in groups.items() for n in dict.fromkeys(of.tolist()) if n]
+        rows = [groups[by] == name for by, name in names]
+        grouped = np.array(rows, dtype=np.bool_).reshape(len(rows), among.shape[1])
+        return cls([*names, *((WORD, word) for word in words)], np.concatenate([grouped, among]))
+
+
+def disputes_of(
+    raters: Raters, names: Sequence[str], groups: Mapping[str, Words], words: ItemWords
+) -> dict[str, Any]:
+    """The fields of `WhereWrong` that say what disagreements share.
+
+    ``names`` are the items of the raters, ``groups`` theirs by what groups them. Where only a part
+    of the items is read for its words, only that part is compared.
+    """
+    is_read, among = words.at(names)
+    at = np.flatnonzero(is_read) if words.names else np.arange(len(names))
+    raters, here = raters.at(raters.items[at]), {by: of[at] for by, of in groups.items()}
+    given = np.stack([*raters.people.values()]) >= 0
+    if len(given) > 1 and (given.sum(axis=0) == 1).all():
+        here[RATER] = np.array([*raters.people], dtype=object)[given.argmax(axis=0)]
+    traits = Traits.of(here, words.names, among[:, at])
+    disputes = Disputes(raters, traits, [names[n] for n in at.tolist()])
+    return {
+        "shared": disputes.shared(),
+        "policies": disputes.policies(here),
+        "n_traits": len(traits.names),
+        "no_words": words.missing,
+    }
+
+
+class _Found(NamedTuple):
+    """A trait that passes a test, the kind of disagreement, and what is said of both."""
+
+    shared: Shared
+    trait: int
+    cell: _Cell
+
+
+@dataclass(frozen=True)
+class Disputes:
+    """Two raters at a time, compared over traits; ``names`` are the items'."""
+
+    raters: Raters
+    traits: Traits
+    names: Sequence[str]
+
+    def shared(self) -> tuple[Shared, ...]:
+        """What the items have in common to which the judge gives another label than people.
+
+        Of each kind of disagreement, such as PASS where people say FAIL, the items are compared
+        with the others to which people give the same label. Benjamini and Hochberg's false
+        discovery rate over all kinds and traits, so that the list is exploratory.
+        """
+        from scipy.stats import false_discovery_control
+
+        raters, n = self.raters, len(self.traits.names)
+        verdicts = raters.judges[raters.judge]
+        tested = list(self._tested(GOLD, raters.gold, raters.judge, verdicts))
+        if not tested or not n:
+            return ()
+        adjusted = false_discovery_control(np.concatenate([p for _, p in tested])).reshape(-1, n)
+        found = [
+            self._found(shared, cell, trait, p[trait])
+            for ((shared, cell), _), p in zip(tested, adjusted, strict=True)
+            for trait in np.flatnonzero(p <= _FDR).tolist()
+        ]
+        return self._apart(found)
+
+    def policies(self, groups: Mapping[str, Words]) -> tuple[Shared, ...]:
+        """The kinds of items that people, or rounds of labels, label by different policies.
+
+        Two people differ in policy if one gives another label to at least half of a kind of items,
+        to at most half that share elsewhere, and reliably not as often the other way round: hard
+        items are those on which both vary. Holm's correction over all pairs of people, kinds of
+        disagreement and traits. ``groups`` are those of the items, of which some say in which round
+        a label was given (`is_source`); they are a family of their own.
+        """
+        people, tested = self.raters.people, []
+        if len(people) <= _MOST_PEOPLE:
+            for (a, one), (b, two) in combinations(people.items(), 2):
+                tested += list(self._tested(a, one, b, two))
+        found = [
+            self._found(shared, cell, trait, p[trait])
+            for (shared, cell), p in tested
+            for trait in np.flatnonzero(p <= _ERROR).tolist()
+        ]
+        found = self._claims(found, len(tested) * len(self.traits.names))
+        found = [each for each in found if self._p_one_way(each) <= _ONE_WAY]
+        sources = [name for name in groups if is_source(name)]
+        return self._apart(found) + self._apart(self._between_rounds(groups, sources))
+
+    def _tested(
+        self, a: str, one: Codes, b: str, two: Codes
+    ) -> Iterator[tuple[tuple[Shared, _Cell], Floats]]:
+        """Each kind of disagreement of two raters, and the p-value of each trait."""
+        raters, among = self.raters, self.traits.among
+        for cell in _cells(one, two, raters.labels, raters.ordinal):
+            at = cell.among
+            p = enriched(cell.hits[at], among[:, at], raters.clusters[at]).p
+            yield (Shared(a, b, cell.label, cell.other), cell), p
+
+    def _found(self, shared: Shared, cell: _Cell, trait: int, p: float) -> _Found:
+        """A trait of a kind of disagreement, with its figures and examples."""
+        by, name = self.traits.names[trait]
+        own = self.traits.among[trait]
+        hits = np.flatnonzero(cell.hits & own)
+        shared = replace(
+            shared,
+            by=by,
+            name=name,
+            n=int((cell.among & own).sum()),
+            share=float(cell.hits[cell.among & own].mean()),
+            rest=shared.rest if shared.source else float(cell.hits[cell.among & ~own].mean()),
+            p_adjusted=float(p),
+            examples=tuple(self.names[at] for at in hits[:_EXAMPLES]),
+        )
+        return _Found(shared, trait, cell)
+
+    def _p_one_way(self, found: _Found) -> float:
+        """The p-value of "items with the trait are as often disputed the other way round", by the
+        sign test over clusters."""
+        from scipy.stats import binomtest
+
+        own, clusters = self.traits.among[found.trait], self.raters.clusters
+        one, two = (
+            len(np.unique(clusters[own & way])) for way in (found.cell.hits, found.cell.reverse)
+        )
+        return float(binomtest(one, one + two, alternative="greater").pvalue)
+
+    def _between_rounds(self, groups: Mapping[str, Words], sources: Sequence[str]) -> list[_Found]:
+        """The traits of items that one round of labels treats otherwise than the others do.
+
+        The judge's verdict is what rounds have in common: of the items with the trait and one
+        verdict, people give another label more often in this round than in others, and by more than
+        on items without the trait.
+        """
+        raters, traits, n_tests = self.raters, self.traits.among, 0
+        found = []
+        for source in sources:
+            for group in dict.fromkeys(groups[source].tolist()):
+                own = groups[source] == group
+                for cell in _cells(
+                    raters.judges[raters.judge], raters.gold, raters.labels, raters.ordinal
+                ):
+                    n_tests += len(traits)
+                    inside, outside = (_shares(cell, traits, side) for side in (own, ~own))
+                    # What is no claim in the end needs no test.
+                    likely = (inside >= _SYSTEMATIC) & (outside <= _CONTRAST * inside)
+                    for trait in np.flatnonzero(likely).tolist():
+                        p = _p_interaction(cell, traits[trait], own, raters.clusters)
+                        if p <= _ERROR:
+                            among = cell.among & own & traits[trait]
+                            here = cell._replace(among=among, hits=cell.hits & own, both=own)
+                            shared = Shared(raters.judge, group, cell.label, cell.other)
+                            shared = replace(shared, rest=float(outside[trait]), source=source)
+                            found.append(self._found(shared, here, trait, p))
+        return self._claims(found, n_tests)
+
+    def _claims(self, found: Sequence[_Found], n_tests: int) -> list[_Found]:
+        """Those that are a different policy, after Holm's correction over all tests."""
+        claims = []
+        adjusted = holm([each.shared.p_adjusted for each in found], n_tests)
+        for each, p in zip(found, adjusted, strict=True):
+            shared, cell, own = each.shared, each.cell, self.traits.among[each.trait]
+            if (
+                p is not None
+                and p <= _ERROR
+                and shared.share >= _SYSTEMATIC
+                and shared.rest <= _CONTRAST * shared.share
+                and (cell.hits & own).sum() >= _OF_KIND * (cell.both & own).sum()
+            ):
+                claims.append(each._replace(shared=replace(shared, p_adjusted=p)))
+        return claims
+
+    def _apart(self, found: Sequence[_Found]) -> tuple[Shared, ...]:
+        """The clearest traits, without those of mostly the same items as a clearer one."""
+        kept: list[tuple[_Found, Bools]] = []
+        for each in sorted(found, key=lambda each: (each.shared.p_adjusted, -each.shared.share)):
+            own = self.traits.among[each.trait] & each.cell.hits
+            raters = (each.shared.one, each.shared.two)
+            if not any(
+                (other.shared.one, other.shared.two) == raters
+                and (own & items).sum() > _SAME * (own | items).sum()
+                for other, items in kept
+            ):
+                kept.append((each, own))
+        return tuple(each.shared for each, _ in kept[:_MOST_LISTED])
+
+
+def _shares(cell: _Cell, traits: Bools, side: Bools) -> Floats:
+    """The share of hits with each trait on one side; NaN of too few items."""
+    n = traits[:, cell.among & side].sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: Floats = traits[:, cell.hits & side].sum(axis=1) / np.where(n < SMALLEST, 0, n)
+    return np.where(n < SMALLEST, np.nan, share)
+
+
+def _p_interaction(cell: _Cell, trait: Bools, own: Bools, clusters: Codes) -> float:
+    """The larger p-value of two: that a round has no more hits with the trait than others have, and
+    that the difference is no larger than without it. One item counts of a cluster, trait and
+    round."""
+    from scipy.special import ndtr
+    from scipy.stats import hypergeom
+
+    at = np.random.default_rng(0).permutation(np.flatnonzero(cell.among))
+    _, first = np.unique(clusters[at] * 4 + trait[at] * 2 + own[at], return_index=True)
+    at = at[first]
+    cells = trait[at] * 2 + own[at]
+    n, hits = np.bincount(cells, minlength=4), np.bincount(cells, cell.hits[at], minlength=4)
+    if n[3] < SMALLEST or n[2] < SMALLEST:
+        return 1.0
+    p = hypergeom.sf(hits[3] - 1, n[2] + n[3], hits[2] + hits[3], n[3])
+    # Agresti and Caffo's shares, which have a variance also where all or none are hits.
+    share = (hits + 1) / (n + 2)
+    gap = (share[3] - share[2]) - (share[1] - share[0])
+    return float(max(p, ndtr(-gap / np.sqrt((share * (1 - share) / (n + 2)).sum()))))

@@ -1,0 +1,86 @@
+"""The words and phrases of items' texts, by which items are compared."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from judgesense.statistics.arrays import Bools
+from judgesense.statistics.groups import SMALLEST
+
+MOST_WORDS = 1_000
+"""The most words and phrases that are compared, the commonest first."""
+
+_MOST_ITEMS = 5_000
+"""Of more, a random part is read."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+)
+"""Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+
+
+@dataclass(frozen=True)
+class ItemWords:
+    """Which of ``items`` have which words and phrases, shape (words, items). ``missing`` says why
+    none is compared, in a few words."""
+
+    items: Mapping[str, int]
+    names: Sequence[str]
+    among: Bools
+    missing: str | None = None
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str]) -> ItemWords:
+        """Of each item's text: words and pairs of neighbouring words that at least `SMALLEST`
+        items have, and at most half of them. Which are compared depends on no label."""
+        items = list(texts)
+        if len(items) > _MOST_ITEMS:
+            drawn = np.random.default_rng(0).choice(len(items), _MOST_ITEMS, replace=False)
+            items = [items[at] for at in np.sort(drawn)]
+        held, counts = [], Counter[str]()
+        unspaced = 0
+        for item in items:
+            words = [word.casefold() for word in _WORD.findall(texts[item])]
+            unspaced += 2 * len(_UNSPACED.findall(texts[item])) > len(texts[item])
+            # In the order of the text, so that ties between counts fall alike in every run.
+            own = dict.fromkeys([*words, *map(" ".join, pairwise(words))])
+            held.append(own)
+            counts.update([*own])
+        place = {item: at for at, item in enumerate(items)}
+        none = np.zeros((0, len(items)), dtype=np.bool_)
+        if not items:
+            return cls(place, (), none, "the items have no text")
+        if 2 * unspaced > len(items):
+            return cls(place, (), none, "the texts have no spaces between words")
+        common = [
+            word for word, n in counts.most_common() if SMALLEST <= n <= max(len(items) // 2, 0)
+        ]
+        rows = {word: at for at, word in enumerate(common[:MOST_WORDS])}
+        among = np.zeros((len(rows), len(items)), dtype=np.bool_)
+        for at, own in enumerate(held):
+            among[[rows[word] for word in own if word in rows], at] = True
+        # A phrase that always comes with its word says nothing more.
+        _, first = np.unique(np.packbits(among, axis=1), axis=0, return_index=True)
+        kept = np.sort(first)
+        names = [word for at, word in enumerate(rows) if at in {*kept.tolist()}]
+        missing = None if names else f"no word is in {SMALLEST} items and in at most half of them"
+        return cls(place, names, among[kept], missing)
+
+    @classmethod
+    def none(cls) -> ItemWords:
+        """Of items without texts."""
+        return cls.of({})
+
+    def at(self, items: Sequence[str]) -> tuple[Bools, Bools]:
+        """Which of some items are read, and which have which word."""
+        places = np.array([self.items.get(item, -1) for item in items], dtype=np.intp)
+        if not self.items:
+            return places >= 0, np.zeros((0, len(items)), dtype=np.bool_)
+        return places >= 0, self.among[:, places] & (places >= 0)
