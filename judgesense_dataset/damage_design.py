@@ -131,6 +131,56 @@ def with_damage(
     )
 
 
+def damaged_items(
+    entry: TaskTemplates, items: Sequence[Item], seed: int = 0
+) -> tuple[list[Item], list[str]]:
+    """Outputs that nobody labelled, each followed by a copy made wrong on purpose, and the kind of
+    change of each ("" of an output as it is): what ways of asking can be compared on.
+
+    An output counts as good and its copy as bad; in a choice between two, they are the options, in
+    turns in front. Of outputs some are bad, which costs every way of asking the same: the share of
+    these items that are right is one half plus half of how much oftener outputs pass than copies.
+
+    Raises JudgeSenseError as `with_damage`, and for a task of more than two labels, which has no
+    one bad label.
+    """
+    task, base = entry.task, VariantMaker(entry).base
+    if len(task.labels) != 2:
+        raise JudgeSenseError(
+            f"no item has a label, and without labels improve compares two answers, not "
+            f"{len(task.labels)}: label items with {', '.join(task.labels)}, or ask for two"
+        )
+    wins = good_label(task, base)
+    kinds = kinds_for(base.text, task.comparative)
+    if not kinds:
+        raise JudgeSenseError(
+            "no item has a label, and the rubric names no criterion that damage is known to hurt, "
+            "such as correct, complete or coherent: label items"
+        )
+    made: list[Item] = []
+    of: list[str] = []
+    seen: set[str] = set()
+    for copy in _copies(task, base, items, wins, kinds, 2 * len(items), seed):
+        if copy.variant_class != DAMAGE or copy.item.item_id in seen:
+            continue
+        seen.add(copy.item.item_id)
+        first, second = task.labels
+        changed_item = replace(copy.shown, item_id=f"{copy.item.item_id} {copy.kind}")
+        if task.comparative:
+            if len(made) % 2:
+                one, two = (task.options[label] for label in task.labels)
+                fields = changed_item.fields
+                fields = {**fields, one: fields[two], two: fields[one]}
+                changed_item = replace(changed_item, fields=fields, gold=second)
+            made.append(changed_item)
+            of.append(copy.kind)
+            continue
+        bad = second if wins == first else first
+        made += [replace(copy.item, gold=wins), replace(changed_item, gold=bad)]
+        of += ["", copy.kind]
+    return made, of
+
+
 def good_label(task: Task, base: Template) -> str:
     """The label of a good output, "" for a choice between two.
 

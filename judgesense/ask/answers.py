@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,7 +35,8 @@ class AnswersSoFar:
     """The answers so far: an array for each judge and scoring, filled in place.
 
     The arrays have the same items, ``wordings`` and orders. ``attacked``, shape (n,), are copies of
-    items whose text tries to win: they race, but no offset is learned from them.
+    items whose text tries to win: they race, but no offset is learned from them. Unless
+    ``labelled``, people labelled nothing: what is right is which outputs were made wrong.
     """
 
     task: Task
@@ -43,6 +44,7 @@ class AnswersSoFar:
     wordings: Sequence[WordingToTry]
     arrays: tuple[AnswerArray, ...]
     attacked: Bools
+    labelled: bool = True
 
     @classmethod
     def empty(
@@ -53,6 +55,7 @@ class AnswersSoFar:
         gold: Codes,
         clusters: Codes,
         attacked: Bools | None = None,
+        labelled: bool = True,
     ) -> AnswersSoFar:
         """No answers yet. ``gold``, shape (n,), are codes of the labels in the item's own order."""
         words = TaskWords(task.name, task.labels, task.comparative, task.ordinal)
@@ -62,7 +65,7 @@ class AnswersSoFar:
             for each in judges
         )
         attacked = np.zeros(len(gold), bool) if attacked is None else attacked
-        return cls(task, judges, wordings, arrays, attacked)
+        return cls(task, judges, wordings, arrays, attacked, labelled)
 
     @property
     def gold(self) -> Codes:
@@ -137,7 +140,35 @@ class AnswersSoFar:
         how far the gold label is ahead of the best other one, Phi(margin / its spread).
 
         Votes have no such margin. On few items it ranks recipes better than right or wrong does.
+        Without people's labels, half of the score is how steady the verdict is.
         """
+        scores = self._right_and_ahead(recipe, items)
+        if self.labelled or (steady := self._steady(recipe, items)) is None:
+            return scores
+        return (scores + steady) / 2
+
+    def _steady(self, recipe: Recipe, items: Codes) -> Floats | None:
+        """How many of the judge's other wordings so far give each item the verdict of a recipe;
+        None without any."""
+        if recipe.members:
+            return None
+        asked, orders = self.arrays[recipe.judge].asked, self.task.orders
+        at = [orders.index(order) for order in recipe.orders]
+        known = asked[items][:, :, at].all(axis=(0, 2))
+        names = [each.template.template_id for each in self.wordings]
+        others = [n for n, k in zip(names, known, strict=True) if k and n not in recipe.wordings]
+        if not others:
+            return None
+        own = self.decide(recipe, items, items).codes
+        same = [
+            self.decide(replace(recipe, wordings=(name,)), items, items).codes == own
+            for name in others
+        ]
+        steady: Floats = np.mean(same, axis=0) * (own >= 0)
+        return steady
+
+    def _right_and_ahead(self, recipe: Recipe, items: Codes) -> Floats:
+        """How right each verdict is, and how far ahead."""
         from scipy.special import ndtr
 
         verdicts, gold, rows = self.decide(recipe, items, items), self.gold[items], len(items)

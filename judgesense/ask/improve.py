@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from judgesense.ask.answers import AnswersSoFar
@@ -28,13 +29,17 @@ from judgesense.pipeline.judges import identity_of, require_known
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.recipes.recipe import OTHER_WORDINGS, Recipe
 from judgesense.reporting.report import IMPROVE_FILE
-from judgesense.text import percent
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.text import brackets, percent
 from judgesense.version import __version__
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.callable_judge import CallableJudge
 from local_judges.consent import hosts_of, remember
 from local_judges.improved_judge import ImprovedJudge, judge_entry
 from local_judges.registry import JudgeSpec
+
+FEWEST_UNSEEN = 5
+"""Damaged copies of kinds that the search did not see, from which on their share is said."""
 
 
 def improve(
@@ -69,7 +74,8 @@ def improve(
     Args:
         source: a rubric, as a file or text with names of columns in braces; wordings in
             ``RUBRIC.wordings.yaml`` or ``.txt`` beside it are tried as well. Or a template file.
-        data: the labelled items, as for `judgesense.check`.
+        data: the labelled items, as for `judgesense.check`. Without any label, ways to ask compete
+            at telling outputs from copies made wrong on purpose, and at being steady.
         judge: a judge, or a list of judges, which are also tried as a jury and as a cascade.
         budget: prompts per labelled item (``20``), or US dollars in all (``"$2"``).
         out: the judge's file to write. The answers are kept in the folder ``OUT.run``.
@@ -156,13 +162,13 @@ def improved_by(plan: Plan) -> Improved:
             store.ask,
             seed=plan.options.seed,
             max_error=plan.options.max_error,
-            left_out=plan.examples[1],
+            left_out=np.concatenate([plan.examples[1], plan.unseen[1]]),
             note=note,
         )
         for row in found.rows:
             price = row.pop("price")
             row["usd_per_item"] = price if plan.budget.usd else None
-        result = _result(plan, found, store)
+        result = _result(plan, found, store, answers)
         _as_file(plan, found, answers, judges).write(plan.out)
         # The user named this endpoint just now, so the file may ask it.
         identities = (spec.options for spec in plan.specs if isinstance(spec, JudgeSpec))
@@ -175,7 +181,7 @@ def improved_by(plan: Plan) -> Improved:
         with writing(folder):
             record = {
                 **result.to_dict(),
-                "table": as_table(result.rows),
+                "table": as_table(result.rows, result.labelled),
                 "footnotes": footnotes(result),
                 "request": [request, sha256_of(plan.out)],
             }
@@ -218,7 +224,7 @@ def _as_file(
     templates = [answers.wordings[place].template for place in sorted({0, *used})]
     row = next(each for each in found.rows if each["written"])
     expected = {
-        "accuracy": row["right"],
+        "accuracy" if answers.labelled else "damage_told_apart": row["right"],
         "ci_low": row["right_ci_low"],
         "ci_high": row["right_ci_high"],
         "items": row["n_items"],
@@ -248,6 +254,7 @@ def _as_file(
         "task": plan.entry.task.name,
         "scoring": improved.scoring,
         "judgesense": __version__,
+        **({} if answers.labelled else {"labels": "none"}),
         "rule": improved.digest,
     }
     return replace(improved, data=data)
@@ -274,12 +281,35 @@ def _plain(row: Mapping[str, Any], digits: int | None = None) -> dict[str, Any]:
     }
 
 
-def _result(plan: Plan, found: SearchResult, store: PromptStore) -> Improved:
+def _unseen(plan: Plan, found: SearchResult, answers: AnswersSoFar) -> str | None:
+    """How the chosen way does on the kinds of damage that the search did not see; None of few."""
+    hidden, _ = plan.unseen
+    damaged = found.held_out[np.array(plan.damage)[found.held_out] != ""]
+    is_new = np.isin(np.array(plan.damage)[damaged], hidden)
+    if is_new.sum() < FEWEST_UNSEEN or is_new.all():
+        return None
+    right = answers.right(found.chosen, damaged, found.fit)
+    clusters = answers.clusters[damaged]
+    new, old = (wilson_cluster(right[part], clusters[part]) for part in (is_new, ~is_new))
+    text = (
+        f"of kinds of damage that the search did not see ({', '.join(hidden)}), it marks down "
+        f"{percent(float(right[is_new].mean()))} {brackets(new.low, new.high, percent)} of "
+        f"{is_new.sum()} copies, and {percent(float(right[~is_new].mean()))} "
+        f"{brackets(old.low, old.high, percent)} of the others"
+    )
+    if (new.high or 1.0) < (old.low or 0.0):
+        text += ". It may have learned these kinds of damage, not your question"
+    return text
+
+
+def _result(plan: Plan, found: SearchResult, store: PromptStore, answers: AnswersSoFar) -> Improved:
     rows = found.rows
-    better, text = conclusion(rows, len(found.held_out))
+    better, text = conclusion(rows, len(found.held_out), labelled=answers.labelled)
     label, share = found.constant
     notes = [f"always answering {label!r} would be right on {percent(share)} of these items"]
     notes += plan.notes
+    if plan.damage and (unseen := _unseen(plan, found, answers)):
+        notes.append(unseen)
     if store.failed:
         notes.append(
             f"{store.failed} prompts have no answer and count as wrong. Rerun the command to send "
@@ -321,6 +351,7 @@ def _result(plan: Plan, found: SearchResult, store: PromptStore) -> Improved:
         seed=plan.options.seed,
         ask_person=found.ask_person,
         notes=notes,
+        labelled=answers.labelled,
     )
 
 

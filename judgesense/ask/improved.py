@@ -24,7 +24,8 @@ class Improved(ResultMapping):
     choice in both orders), ``decided`` (share with a verdict), ``pareto`` (no other row is as right
     for less) and ``written``. Figures that were not measured are None. ``better`` is true if the
     written way is shown to be better than yours, false if yours was written, and None if neither
-    is shown. ``ask_person`` bounds the errors among verdicts that no person checks.
+    is shown. ``ask_person`` bounds the errors among verdicts that no person checks. Unless
+    ``labelled``, ``right`` is about outputs and copies of them that were made wrong on purpose.
     """
 
     out: Path
@@ -42,6 +43,7 @@ class Improved(ResultMapping):
     seed: int
     ask_person: dict[str, Any]
     notes: list[str]
+    labelled: bool = True
 
     @property
     def written(self) -> dict[str, Any]:
@@ -62,13 +64,13 @@ class Improved(ResultMapping):
 
     def __str__(self) -> str:
         lines = [f"{self.text}.", ""]
-        table = as_table(self.rows)
+        table = as_table(self.rows, self.labelled)
         lines += aligned(table, [True, *[False] * (len(table[0]) - 1)])
         lines += ["", *(f"  {line}" for line in footnotes(self))]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        heading, *rows = as_table(self.rows)
+        heading, *rows = as_table(self.rows, self.labelled)
         return html_table((), [(self.text,)]) + html_table(heading, rows)
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -91,7 +93,7 @@ def _points(value: float | None) -> str:
     return signed(None if value is None else 100 * value, 0)
 
 
-def as_table(rows: Sequence[Row]) -> list[list[str]]:
+def as_table(rows: Sequence[Row], labelled: bool = True) -> list[list[str]]:
     """The table for people: a heading, then a row per way to ask. * marks the one in the file,
     + each one that is right more often than every cheaper one."""
     priced = any(row["usd_per_item"] is not None for row in rows)
@@ -100,7 +102,7 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
         [
             "way",
             "USD per item" if priced else "prompts per item",
-            "right",
+            "right" if labelled else "tells damage",
             "against yours",
             *(["resistant"] if attacked else []),
             "steady",
@@ -141,7 +143,7 @@ def footnotes(result: Improved) -> list[str]:
         f"The search tried {result.n_candidates} ways to ask on up to {result.n_search} other "
         "items.",
         f"{result.run_folder} contains {spent} (budget: {result.budget}).",
-        promise(result.ask_person),
+        *([promise(result.ask_person)] if result.labelled else []),
         *(f"Note: {note}." for note in result.notes),
     ]
 
@@ -164,9 +166,12 @@ def promise(ask: Mapping[str, Any]) -> str:
     return text
 
 
-def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
+def conclusion(rows: Sequence[Row], n: int, *, labelled: bool = True) -> tuple[bool | None, str]:
     """Whether the written way is better than the first row, and a sentence that says so."""
     yours = rows[0]
+    is_right, items = "is right on", "held-out items"
+    if not labelled:
+        is_right, items = "tells damage from the output on", "held-out outputs and damaged copies"
     row = next(each for each in rows if each["written"])
     right, cost = figure(row, "right", percent), number(row["prompts_per_item"], 1)
     cost = cost.removesuffix(".0")
@@ -175,15 +180,15 @@ def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
         attacked = f". On attacked copies it is right on {figure(row, 'resistant', percent)}"
     if row is yours:
         return False, (
-            f"No way of asking was better than yours, which is right on {right} of {n} held-out "
-            f"items{attacked}"
+            f"No way of asking was better than yours, which {is_right} {right} of {n} {items}"
+            f"{attacked}"
         )
     if attacked:
         attacked += f", and yours on {percent(yours['resistant'])} "
         attacked += f"({_gain(row, 'resistant_gain')})"
     text = (
-        f"{row['way']!r} ({cost} prompt{plural_s(2 if cost != '1' else 1)} per item) is right "
-        f"on {right} of {n} held-out items, and yours on "
+        f"{row['way']!r} ({cost} prompt{plural_s(2 if cost != '1' else 1)} per item) "
+        f"{is_right} {right} of {n} {items}, and yours on "
         f"{percent(yours['right'])} ({_gain(row, 'gain')})"
     )
     if row["gain_ci_low"] is not None and row["gain_ci_low"] > 0:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,20 @@ from judgesense.statistics.copies import folded, linked, near_copies
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense_dataset.attacks import SEARCH, Copy, attacked_copies, chosen_attacks
+from judgesense_dataset.damage_design import damaged_items
 from judgesense_dataset.rubric import read_wordings
 from judgesense_dataset.templates import TaskTemplates, load_items, load_templates
 from local_judges.options import REMOTE
 from local_judges.protocol import Budgeted, Request
 from local_judges.registry import JudgeSpec
+
+UNLABELLED = (
+    "no people's labels were used. Ways of asking are compared by telling outputs from copies made "
+    "wrong on purpose, and by being steady. That is not being right: label 20 items to measure it"
+)
+
+_UNSEEN = 0.2
+"""The share of damaged copies whose kinds the search does not see."""
 
 _REASONING_TOKENS = 128
 """A judge that may write so many tokens is also asked for its reasons first."""
@@ -115,6 +125,23 @@ class Plan:
     paraphrases: list[Template]
     judge_settings: Mapping[str, Mapping[str, Any]]
     """The settings that the caller gave, by the name of each judge."""
+    damage: list[str] = field(default_factory=list)
+    """Of items without people's labels, how each was made wrong, "" of one that was not."""
+
+    @cached_property
+    def unseen(self) -> tuple[list[str], Codes]:
+        """The kinds of damage that the search does not see, about a fifth of the copies, and the
+        items that it therefore lacks; none of fewer than three kinds."""
+        counts = Counter(kind for kind in self.damage if kind)
+        hidden, n = list[str](), 0
+        drawn = np.random.default_rng([self.options.seed, 61]).permutation(sorted(counts)).tolist()
+        for kind in drawn[: len(drawn) - 2]:
+            # A kind of nearly all copies leaves nothing to search on.
+            if _UNSEEN * counts.total() > n and counts[kind] <= counts.total() / 2:
+                hidden.append(kind)
+                n += counts[kind]
+        clusters = self.clusters[np.isin(self.damage, hidden)]
+        return sorted(hidden), np.flatnonzero(np.isin(self.clusters, clusters))
 
     def settings_of(self, name: str | Path) -> Mapping[str, Any]:
         """The settings of a judge that also proposes wordings; none of another model."""
@@ -141,8 +168,13 @@ class Plan:
         if not 0 < options.max_error < 1:
             raise JudgeSenseError(f"max_error must lie between 0 and 1, got {options.max_error}")
         items = [item for item in every if item.gold is not None][: options.limit]
-        notes = []
-        if len(items) < len(every) and options.limit is None:
+        notes, damage = list[str](), list[str]()
+        if not items and every:
+            items, damage = damaged_items(entry, every[: options.limit], options.seed)
+            notes.append(UNLABELLED)
+            if options.attacks:
+                raise JudgeSenseError("--attacks needs labelled items, and no item has a label")
+        elif len(items) < len(every) and options.limit is None:
             notes.append(f"{len(every) - len(items)} items without a label are not used")
         golds = {item.gold for item in items}
         if absent := [label for label in entry.task.labels if items and label not in golds]:
@@ -197,6 +229,7 @@ class Plan:
             notes,
             paraphrases,
             settings,
+            damage,
         )
 
     @property
@@ -228,7 +261,10 @@ class Plan:
 
     @cached_property
     def examples(self) -> tuple[WordingToTry | None, Codes]:
-        """A wording with examples, and the items that it takes from the search."""
+        """A wording with examples, and the items that it takes from the search; none without
+        people's labels."""
+        if self.damage:
+            return None, np.zeros(0, dtype=np.int64)
         plain = self.items[: len(self.items) - len(self.copies)]
         return with_examples(self.entry, plain, self.gold, self.clusters, self.options.seed)
 
@@ -260,6 +296,7 @@ class Plan:
             self.gold,
             self.clusters,
             np.arange(len(self.items)) >= len(self.items) - len(self.copies),
+            labelled=not self.damage,
         )
 
     def _price(self, spec: Any, templates: Sequence[Template]) -> float:
@@ -292,7 +329,8 @@ def dry_run(plan: Plan) -> list[str]:
     prompts = len(answers.columns(*singles)) * n
     copies = f" and {len(plan.copies)} attacked copies" if plan.copies else ""
     lines = [
-        f"{n - len(plan.copies)} labelled items{copies}, {len(singles)} ways to ask "
+        f"{n - len(plan.copies)} {'outputs, as they are and made wrong' if plan.damage else ''}"
+        f"{'' if plan.damage else 'labelled items'}{copies}, {len(singles)} ways to ask "
         f"({len(answers.wordings)} wordings), and panels, juries and cascades of them",
         f"trying all of them on all items takes {prompts} prompts; the budget allows at most "
         + (f"${total:g}" if usd else f"{total:.0f} prompts"),

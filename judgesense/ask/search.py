@@ -343,6 +343,9 @@ def search(
     _mark_pareto(rows)
     held = answers.plain(held)
     person, margins = person_margins(answers, chosen, fit, held, max_error)
+    if not answers.labelled:
+        # What is wrong on damaged copies says nothing of how often verdicts are.
+        person, margins = {}, ()
     counts = np.bincount(answers.gold[held], minlength=len(answers.task.labels))
     return SearchResult(
         chosen=chosen,

@@ -324,3 +324,74 @@ def test_wordings_of_two_files_that_are_named_alike_are_kept_apart() -> None:
     tried = wordings_to_try(entry, given[1:], reasons=False, probabilities=False)
     by_text = {each.template.text: each.template.template_id for each in tried}
     assert (by_text["a"], by_text["b"]) == ("wording-1", "wording-1-2")
+
+
+NUMBERS = "Is the response correct? Answer YES or NO.\n\nQuestion: {question}\nResponse: {response}"
+
+
+def unlabelled(n: int = 120) -> list[dict[str, str]]:
+    """Answers that nobody labelled, in which numbers, names and negations can be made wrong."""
+    cities = ("Paris", "Rome", "Berlin", "Madrid", "Vienna", "Oslo")
+    return [
+        {
+            "question": f"How far does route {k} go from {cities[k % 6]}?",
+            "response": f"Route {k} takes {400 + 7 * k} kilometres from {cities[k % 6]}. It does "
+            f"not cross the border, and the {cities[(k + 1) % 6]} station is always open.",
+        }
+        for k in range(n)
+    ]
+
+
+@pytest.mark.slow
+def test_without_labels_the_way_that_notices_damage_is_written(tmp_path: Path) -> None:
+    rows = unlabelled()
+    known = {row["response"] for row in rows}
+
+    def answer(messages: list[str]) -> list[str]:
+        told = []
+        for text in messages:
+            good = any(f"{response}\n" in f"{text}\n" for response in known)
+            # In JSON it reads closely; otherwise it passes nearly everything.
+            sees = chance(text) < (0.4 if "JSON" in text else -0.3)
+            told.append("YES" if good or not sees else "NO")
+        return told
+
+    who = CallableJudge(answer, name="kind")
+    found = judgesense.improve(
+        NUMBERS,
+        rows,
+        who,
+        answers=["YES", "NO"],
+        budget=12,
+        out=tmp_path / "judge.yaml",
+        note=lambda _: None,
+    )
+    assert found.labelled is False
+    assert found.better is True
+    assert "json" in found.way
+    assert found.ask_person == {}
+    # Half of the items are outputs as they are, all of them good.
+    assert found.written["right"] == pytest.approx(0.95, abs=0.05)
+    assert found.rows[0]["right"] == pytest.approx(0.6, abs=0.08)
+    assert any("no people's labels" in note for note in found.notes)
+    assert any("did not see" in note for note in found.notes)
+    stated = yaml.safe_load((tmp_path / "judge.yaml").read_text())
+    assert stated["data"]["labels"] == "none"
+    assert "accuracy" not in stated["expected"]
+    assert stated["expected"]["damage_told_apart"] == pytest.approx(found.written["right"])
+
+
+@pytest.mark.parametrize(
+    ("rubric", "answers", "message"),
+    [
+        (NUMBERS.replace("YES or NO", "a number from 1 to 5"), "12345", "compares two answers"),
+        (NUMBERS.replace("correct", "purple"), ("YES", "NO"), "no criterion"),
+    ],
+)
+def test_without_labels_improve_says_what_it_needs(
+    tmp_path: Path, rubric: str, answers: Any, message: str
+) -> None:
+    with pytest.raises(JudgeSenseError, match=message):
+        judgesense.improve(
+            rubric, unlabelled(30), CHEAP, answers=list(answers), out=tmp_path / "j.yaml"
+        )
