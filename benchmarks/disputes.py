@@ -108,11 +108,10 @@ def kinds_of(source: Source, at: Codes) -> tuple[dict[str, Words], ItemWords]:
         third = np.digitize(size, np.quantile(size, [1 / 3, 2 / 3]))
         groups["length"] = np.array(["short", "middle", "long"], dtype=object)[third]
     words = words_of(source.texts)
-    return groups, replace(
-        words,
-        items={str(n): n for n in range(len(at))},
-        among=words.among[:, at] if source.texts else words.among,
-    )
+    if not source.texts:
+        return groups, words
+    read = {str(n): n for n in range(len(at))}
+    return groups, replace(words, items=read, among=words.among[:, at])
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 UNDEFINED = "–"
 """How an undefined number is printed."""
@@ -186,6 +186,20 @@ def sentence(text: str) -> str:
     """
     first = text.split(" ", 1)[0].rstrip(".,:;")
     return text[:1].upper() + text[1:] if first.replace("'", "").isalpha() else text
+
+
+# Where a sentence or a line ends; "e.g." ends none.
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[ \t]+|\s*\n\s*")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text, each with the white space after it.
+
+    >>> sentences("Be kind. Use facts, e.g. dates.\\n- Answer YES.")
+    ['Be kind. ', 'Use facts, e.g. dates.\\n', '- Answer YES.']
+    """
+    ends = [0, *(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]
+    return [text[a:b] for a, b in pairwise(ends) if text[a:b].strip()]
 
 
 def shorten(text: str, longest: int = 34) -> str:

@@ -16,7 +16,9 @@ import numpy as np
 
 from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Prompt, Task, Template, render
+from judgesense.text import sentences
 from judgesense_dataset.pairing import JUDGED
+from judgesense_dataset.polarity import INVERTED, names_answer, polarity_cue
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import (
     EMBEDDED_SOURCE,
@@ -78,6 +80,8 @@ class VariantMaker:
         changed: Template | None = base
         if variant.language:
             changed = _translated(variant.language, base)
+        elif variant.without:
+            changed = _without(base, variant.without)
         elif variant.texts:
             if (wording := variant.texts.get(base.task)) is None:
                 return None
@@ -190,6 +194,28 @@ class VariantMaker:
         shown = render(self.task, bare, shot, self.task.orders[0])
         raw = next(raw for raw, label in self.base.label_map.items() if label == shot.gold)
         return f"{shown.text}\nAnswer: {raw}"
+
+
+def removable_sentences(entry: TaskTemplates) -> int:
+    """How many sentences of the base wording can be left out in turn."""
+    base = VariantMaker(entry).base
+    return sum(_without(base, n + 1) is not None for n in range(len(sentences(base.text))))
+
+
+def _without(base: Template, n: int) -> Template | None:
+    """The template without its nth sentence; None where an answer or a field would be lost."""
+    parts = sentences(base.text)
+    if not 1 <= n <= len(parts) or len(parts) < 2:
+        return None
+    text = "".join(parts[: n - 1] + parts[n:]).strip()
+    shorter = replace(base, text=text)
+    known, shown = (f"{each.text}\n{each.layout}" for each in (base, shorter))
+    lost = [raw for raw in base.label_map if names_answer(known, raw) > names_answer(shown, raw)]
+    labels = tuple(dict.fromkeys(base.label_map.values()))
+    cues = [polarity_cue(each.text, labels) == INVERTED for each in (shorter, base)]
+    if lost or shorter.placeholders != base.placeholders or cues[0] != cues[1]:
+        return None
+    return shorter
 
 
 def _translated(language: str, base: Template) -> Template | None:

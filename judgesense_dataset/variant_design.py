@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, table_of_pairs
+from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.log.schema import CONTRAST, EQUIVALENT
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
@@ -94,6 +95,11 @@ def with_variants(
         raise next(v for v in variants if v.name == absent[0]).fail(
             f"fits none of the tasks {', '.join(benchmark.tasks)}: they lack the part that it "
             "changes, or it has no text for them"
+        )
+    if any(v.without for v in variants) and not any(v.without and v.name in used for v in variants):
+        raise JudgeSenseError(
+            "no sentence of the wording can be left out: it has one, or each names an answer or a "
+            "field; choose other --variants"
         )
     source = {**benchmark.source, "variants": ",".join(sorted(used))}
     spoken = dict.fromkeys(v.language for v in variants if v.language and v.name in used)

@@ -15,7 +15,14 @@ from pydantic import AfterValidator, Field, model_validator
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, invalid, read_nodes, validate_node
 from judgesense.guards import Guard
-from judgesense.log.schema import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
+from judgesense.log.schema import (
+    CONTRAST,
+    EQUIVALENT,
+    INTERVENTION,
+    OTHER_ITEM,
+    REWORDING,
+    WITHOUT,
+)
 from judgesense.tasks import ANSWER
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
@@ -23,13 +30,19 @@ VARIANTS = DATA / "variants.yaml"
 LANGUAGE_VARIANTS = DATA / "language_variants.yaml"
 DEFENCES = DATA / "defences.yaml"
 ALL = "all"
-Group = Literal["format", "order", "structure", "language", "contrast", "intervention", "defence"]
+Group = Literal[
+    "format", "order", "structure", "language", "contrast", "intervention", "defence", "sentences"
+]
 GROUPS = (REWORDING, *get_args(Group))
 """The groups that variants are chosen by; `rewording` stands for the templates themselves.
 
 Those of `language` are not among ``all``: languages would be mixed into one figure unasked. Nor are
-those of `defence`, which are there to be asked under attack.
+those of `defence`, which are there to be asked under attack, and of `sentences`, which leave out
+each sentence of the wording in turn.
 """
+SENTENCES = "sentences"
+MOST_SENTENCES = 60
+"""Sentences of a wording that are left out in turn, at most."""
 
 
 def _reply_form(text: str) -> str:
@@ -84,6 +97,7 @@ class Variant(Shape, extra="forbid"):
     append: Verbatim = ""
     texts: dict[str, TaskText] = Field(default_factory=dict)
     option_labels: Annotated[tuple[Text, ...], Field(min_length=2, max_length=2)] = ()
+    without: Annotated[int, Field(ge=1, le=MOST_SENTENCES)] | None = None
     sampled: Annotated[int, Field(ge=1, le=999)] = 0
     few_shot: Annotated[int, Field(ge=1, le=64)] = 0
     keep: Annotated[float, Field(gt=0, le=1)] = 0.0
@@ -162,6 +176,9 @@ def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
     whole = {**load_variants(), **unasked}
     for variants in files.values():
         whole.update(variants)
+    listed = ", ".join(whole)
+    unasked |= {each.name: each for each in _without_sentences()}
+    whole = {**unasked, **whole}
     wanted: dict[str, None] = {}
     for name in names:
         if name in files:
@@ -175,10 +192,19 @@ def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
         else:
             raise JudgeSenseError(
                 f"unknown variant {name!r}; choose from {ALL}, the groups {', '.join(GROUPS)}, the "
-                f"variants {', '.join(whole)}, or your own YAML file"
+                f"variants {listed}, or your own YAML file"
             )
     reworded = ALL in names or REWORDING in names
     return reworded, [whole[name] for name in whole if name in wanted]
+
+
+def _without_sentences() -> list[Variant]:
+    """The variants that leave out the first sentence, the second one, ..."""
+    common = {"where": str(VARIANTS), "class": INTERVENTION, "group": SENTENCES}
+    return [
+        Variant.model_validate({**common, "name": f"{WITHOUT}{n}", "without": n})
+        for n in range(1, MOST_SENTENCES + 1)
+    ]
 
 
 def variant_files(names: Sequence[str]) -> list[str]:

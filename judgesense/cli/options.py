@@ -88,7 +88,8 @@ Variants = Annotated[
         metavar="A,B",
         help=(
             "Variants to send: all, a group (rewording, format, order, structure, contrast, "
-            "intervention), one variant, or your YAML file (default: rewording)."
+            "intervention, sentences: each left out in turn), one variant, or your YAML file "
+            "(default: rewording)."
         ),
     ),
 ]

@@ -39,6 +39,8 @@ SCORES_IN_FORM = "scores_in_form"
 """The key of a judge's description in ``run.json`` that says where it scores options."""
 OTHER_ITEM = "-item"
 """The end of the name of a contrast variant that shows another item, not another question."""
+WITHOUT = "without-"
+"""The start of the name of a variant that leaves out a sentence of the wording."""
 CONTENT_FREE = "content-free"
 """The variant of rows without content in logs of version 0.2; they are not verdicts."""
 STATUSES = ("ok", "unclear", "refused", "error")

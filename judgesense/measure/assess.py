@@ -262,7 +262,7 @@ def _measured(
             labels,
             material.words,
         ),
-        variants=variants(answers, mislabelled),
+        variants=variants(answers, mislabelled, material.wordings.get(answers.task.name) or {}),
         attacks=attack_rows,
         damage=damage_rows,
         wins=model_wins(answers, mislabelled),

@@ -265,7 +265,9 @@ class VariantFigures:
     ``variant`` None pools all equivalent variants with the rewordings. ``jss`` is the agreement of
     an equivalent variant with the base wording, ``follows`` how often the answer follows a contrast
     and ``ratio`` that rate over the rate of rewording, ``shift_rate`` to ``score_shift`` what an
-    intervention does. ``unreadable`` is the share of prompts that were answered without a verdict.
+    intervention does, and ``gain`` by how much it moves verdicts towards the labels, with an
+    interval for all interventions together. ``left_out`` is the sentence that it leaves out.
+    ``unreadable`` is the share of prompts that were answered without a verdict.
     """
 
     variant: str | None
@@ -292,6 +294,10 @@ class VariantFigures:
     score_shift_ci_low: float | None = None
     score_shift_ci_high: float | None = None
     n_pairs: int = 0
+    gain: float | None = None
+    gain_ci_low: float | None = None
+    gain_ci_high: float | None = None
+    left_out: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
 from judgesense.log.answers import Answers, agreement, distinct
 from judgesense.log.rows import Log
-from judgesense.log.schema import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.log.schema import (
+    CONTRAST,
+    EQUIVALENT,
+    INTERVENTION,
+    REWORDING,
+    VARIANT_CLASSES,
+    WITHOUT,
+)
 from judgesense.measure.agreement import same_polarity
 from judgesense.measure.figures import VariantFigures
 from judgesense.measure.rewording import answered
 from judgesense.statistics.agreement import Agreement
 from judgesense.statistics.arrays import Bools, Codes
+from judgesense.statistics.comparison import paired_gain
 from judgesense.statistics.intervals import mean_t_cluster, share_fields
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
+from judgesense.text import sentences
+
+_ERROR = 0.05
+_INTERVENTION = VARIANT_CLASSES.index(INTERVENTION)
 
 
-def variants(answers: Answers, mislabelled: Collection[str] = ()) -> tuple[VariantFigures, ...]:
+def variants(
+    answers: Answers,
+    mislabelled: Collection[str] = (),
+    wordings: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[VariantFigures, ...]:
     """The figures of each variant of some answers; nothing if they are under rewordings alone.
 
     The first row is that of the rewordings, the second pools all equivalent variants with them.
-    ``mislabelled`` are wordings to leave out of the rewordings.
+    ``mislabelled`` are wordings to leave out of the rewordings, ``wordings`` the texts by template.
     """
     if not answers.variants:
         return ()
@@ -42,6 +59,7 @@ def variants(answers: Answers, mislabelled: Collection[str] = ()) -> tuple[Varia
         _with_jss(_figures(log, None, answers.rows), answers.agreement("mapped", pairs)),
     ]
     classes = log.variant_class
+    n_moved = sum(classes[each[0][0]] == _INTERVENTION for each in answers.variants.values())
     by_class = sorted(answers.variants, key=lambda name: classes[answers.variants[name][0][0]])
     for name in by_class:
         rows, base, beside = answers.variants[name]
@@ -54,7 +72,10 @@ def variants(answers: Answers, mislabelled: Collection[str] = ()) -> tuple[Varia
         elif row.variant_class == CONTRAST:
             figures.append(_followed(row, answers, base, beside, reworded))
         else:
-            figures.append(_shifted(row, answers, base, beside))
+            row = _shifted(row, answers, base, beside)
+            row = _gained(row, answers, base, beside, 1 - _ERROR / max(n_moved, 1))
+            text = wordings.get(log.templates[log.base[base[0]]], "") if len(base) else ""
+            figures.append(replace(row, left_out=_left_out(name, text)))
     return tuple(figures)
 
 
@@ -97,6 +118,30 @@ def _followed(
     moves = answers.mapped_a[reworded] != answers.mapped_b[reworded]
     ratio = rate_ratio(follows, log.cluster[base], moves, answers.clusters[reworded])
     return replace(row, ratio=ratio.ratio, ratio_ci_low=ratio.low, ratio_ci_high=ratio.high)
+
+
+def _gained(
+    row: VariantFigures, answers: Answers, base: Codes, beside: Codes, level: float
+) -> VariantFigures:
+    """How much oftener the verdict is the label; without a verdict it is not."""
+    log = answers.log
+    base, beside = answered(answers, base, beside)
+    known = log.gold[base] >= 0
+    base, beside = base[known], beside[known]
+    if not len(base):
+        return row
+    right = [log.decision[rows] == log.gold[rows] for rows in (base, beside)]
+    gain = paired_gain(*right, log.cluster[base], level)
+    return replace(row, gain=gain.gain, gain_ci_low=gain.ci_low, gain_ci_high=gain.ci_high)
+
+
+def _left_out(name: str, text: str) -> str | None:
+    """The sentence that a variant leaves out of a wording."""
+    n = name.removeprefix(WITHOUT)
+    parts = sentences(text)
+    if n == name or not 0 < int(n) <= len(parts):
+        return None
+    return parts[int(n) - 1].strip()
 
 
 def _shifted(row: VariantFigures, answers: Answers, base: Codes, beside: Codes) -> VariantFigures:

@@ -34,6 +34,7 @@ from judgesense.text import (
     percent,
     plural_s,
     short_names,
+    signed,
     span,
 )
 
@@ -458,6 +459,37 @@ def _attack_tables(report: ReportContents) -> list[SideTable]:
     ]
 
 
+def _points(row: VariantFigures) -> str:
+    if row.gain is None:
+        return "-"
+    low, high = (None if end is None else 100 * end for end in (row.gain_ci_low, row.gain_ci_high))
+    return f"{signed(100 * row.gain, 0)} {brackets(low, high, lambda x: signed(x, 0))}"
+
+
+def sentence_effects(entry: Assessment) -> str | None:
+    """Which sentence of the rubric moves verdicts, and whether towards people's labels; None where
+    none was left out."""
+    rows = [row for row in entry.variants if row.left_out and row.shift_rate is not None]
+    if not rows:
+        return None
+    first = max(rows, key=lambda row: row.shift_rate or 0.0)
+    sure = [r for r in rows if (r.gain_ci_low or 0.0) > 0 or (r.gain_ci_high or 0.0) < 0]
+    if sure:
+        first = max(sure, key=lambda row: abs(row.gain or 0.0))
+    ends = brackets(first.shift_ci_low, first.shift_ci_high, percent)
+    text = f"Without the sentence {first.left_out!r}, {percent(first.shift_rate)} {ends} of "
+    text += "verdicts change"
+    if first.gain is not None:
+        text += f", and agreement with people's labels by {_points(first)} points"
+        text += "" if sure else " (no sentence moves it reliably)"
+    text += f". {len(rows)} sentence{plural_s(len(rows))} left out in turn, corrected for their "
+    text += "number"
+    again = entry.mapped.jss_repeat
+    if again is not None and again < 1:
+        text += f"; asking the same prompt again changes {percent(1 - again)}"
+    return f"{text}."
+
+
 def _variants(report: ReportContents) -> SideTable:
     def shown(entry: Assessment) -> list[tuple[VariantFigures, bool]]:
         """The variants, and whether more than one is equivalent to the base wording."""
@@ -480,13 +512,18 @@ def _variants(report: ReportContents) -> SideTable:
         return " ".join(f"{label} {gain:+.0%}" for label, gain in gains if gain) or "-"
 
     columns: Columns[tuple[VariantFigures, bool]] = {
-        "variant": lambda both: both[0].variant or "all equivalent",
+        "variant": lambda both: (
+            f"without {both[0].left_out!r}"
+            if both[0].left_out
+            else both[0].variant or "all equivalent"
+        ),
         "class": lambda both: both[0].variant_class,
         "JSS": lambda both: number(both[0].jss),
         "follows": lambda both: percent(both[0].follows),
         "shift rate": lambda both: percent(both[0].shift_rate),
         "95% interval": ends,
         "net shift": moved,
+        "towards labels": lambda both: _points(both[0]),
         "unreadable": lambda both: percent(both[0].unreadable),
         "pairs": lambda both: str(both[0].n_pairs),
     }
@@ -495,6 +532,8 @@ def _variants(report: ReportContents) -> SideTable:
         "base wording. Follows is how often the answer changes under a contrast, a variant that "
         "changes the question or the item. Shift rate is the share of verdicts that an "
         "intervention changes. Net shift is how much an intervention raises each label's share. "
+        "Towards labels is the gain in verdicts that are people's label, in points, with an "
+        "interval for all interventions together. "
         "Unreadable is the share of answers without a verdict."
     )
     heading = "Variants compared with the base wording"

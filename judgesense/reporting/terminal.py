@@ -18,7 +18,7 @@ from judgesense.measure.people import GOLD
 from judgesense.measure.wins import ModelWins
 from judgesense.reporting.layout import fitted, terminal_width
 from judgesense.reporting.palette import STYLES
-from judgesense.reporting.side_tables import among_people, side_tables, whose
+from judgesense.reporting.side_tables import among_people, sentence_effects, side_tables, whose
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
@@ -143,6 +143,8 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
 def _beside(entry: Assessment, folder: str | Path | None) -> Iterator[str]:
     """What explains wrong verdicts, and the labels to look at again."""
     yield from whose(entry.where_wrong)
+    if text := sentence_effects(entry):
+        yield text
     n = 0 if entry.where_wrong is None else entry.where_wrong.kinds.get(DOUBTED, 0)
     if n and folder is not None and any(row.human != GOLD for row in entry.people):
         where, labels = Path(folder) / SECOND_LOOK, ",".join(entry.people[0].per_label)

@@ -180,7 +180,9 @@ class Gain:
     n: int
 
 
-def paired_gain(before: npt.ArrayLike, after: npt.ArrayLike, clusters: Any = None) -> Gain:
+def paired_gain(
+    before: npt.ArrayLike, after: npt.ArrayLike, clusters: Any = None, level: float = 0.95
+) -> Gain:
     """The mean difference of two scores of the same items, shape (n,), with an interval over
     clusters.
 
@@ -208,6 +210,6 @@ def paired_gain(before: npt.ArrayLike, after: npt.ArrayLike, clusters: Any = Non
     centre = float(sums.sum() / sizes.sum())
     residual = sums - centre * sizes
     error = np.sqrt((k + 2) / (k + 1) * float((residual**2).sum())) / sizes.sum()
-    half = float(stdtrit(k + 1, 0.975)) * float(error)
+    half = float(stdtrit(k + 1, (1 + level) / 2)) * float(error)
     low, high = min(centre - half, gain), max(centre + half, gain)
     return Gain(float(x.mean()), float(y.mean()), gain, max(-1.0, low), min(1.0, high), len(gap))

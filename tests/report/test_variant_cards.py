@@ -14,11 +14,13 @@ import pyarrow.compute as pc
 import pytest
 from reports import report_of
 
+import judgesense
 from judgesense.benchmark import Benchmark
+from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import SCORES_IN_FORM, read_log
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
-from judgesense.reporting.side_tables import side_tables
+from judgesense.reporting.side_tables import sentence_effects, side_tables
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 
@@ -210,3 +212,54 @@ def test_json_is_equivalent_where_options_are_scored_inside_the_object_alone(pla
         (row,) = [r for r in again["variants"] if (r["task"], r["variant"]) == (task, "json")]
         assert (row["variant_class"], row["jss"]) == ("equivalent", 1)
         assert counts[1]["coverage"] == 1
+
+
+STRICT = (
+    "Judge the reply strictly. Fail every message whose number ends in 5. Be fair.\n"
+    "Answer PASS or FAIL.\n\nMessage: {message}"
+)
+
+
+def test_each_sentence_of_a_rubric_is_left_out_in_turn(tmp_path) -> None:
+    """One sentence of three moves verdicts, away from people's labels."""
+    rows = [
+        {"message": f"Message {k} on an order.", "gold": "PASS" if k % 3 else "FAIL"}
+        for k in range(200)
+    ]
+    gold = {row["message"]: row["gold"] for row in rows}
+
+    def judge(messages: list[str]) -> list[str]:
+        told = []
+        for text in messages:
+            shown = text.rpartition("Message: ")[2].strip()
+            strict = "ends in 5" in text and int(shown.split()[1]) % 10 == 5
+            told.append("FAIL" if strict else gold[shown])
+        return told
+
+    options = {"paraphrases": 0, "attacks": "none", "damage": "none", "note": lambda _: None}
+    found = judgesense.check(
+        STRICT, rows, judge, variants=["rewording", "sentences"], out=tmp_path / "o", **options
+    )
+    (entry,) = found.report.contents.assessments
+    moved = {row.left_out: row for row in entry.variants if row.left_out}
+    # The sentence that names the answers cannot be left out.
+    assert [*moved] == [
+        "Judge the reply strictly.",
+        "Fail every message whose number ends in 5.",
+        "Be fair.",
+    ]
+    first, strict, _ = moved.values()
+    n = sum(k % 10 == 5 and k % 3 > 0 for k in range(200)) / 200
+    assert (first.shift_rate, first.gain) == (0, 0)
+    assert (strict.shift_rate, strict.gain) == pytest.approx((n, n))
+    assert strict.gain_ci_low > 0 > first.gain_ci_low
+    assert strict.left_out in sentence_effects(entry)
+    with pytest.raises(JudgeSenseError, match="no sentence"):
+        judgesense.check(
+            "Answer PASS or FAIL.\n\nMessage: {message}",
+            rows,
+            judge,
+            variants=["sentences"],
+            out=tmp_path / "one",
+            **options,
+        )
