@@ -154,7 +154,7 @@ class AnswersSoFar:
             return None
         asked, orders = self.arrays[recipe.judge].asked, self.task.orders
         at = [orders.index(order) for order in recipe.orders]
-        known = asked[items][:, :, at].all(axis=(0, 2))
+        known = asked[items][:, :, at].all(axis=(0, 2)).tolist()
         names = [each.template.template_id for each in self.wordings]
         others = [n for n, k in zip(names, known, strict=True) if k and n not in recipe.wordings]
         if not others:

@@ -130,8 +130,8 @@ def _gained(
     base, beside = base[known], beside[known]
     if not len(base):
         return row
-    right = [log.decision[rows] == log.gold[rows] for rows in (base, beside)]
-    gain = paired_gain(*right, log.cluster[base], level)
+    before, after = (log.decision[rows] == log.gold[rows] for rows in (base, beside))
+    gain = paired_gain(before, after, log.cluster[base], level)
     return replace(row, gain=gain.gain, gain_ci_low=gain.ci_low, gain_ci_high=gain.ci_high)
 
 
