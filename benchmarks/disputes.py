@@ -19,7 +19,8 @@ from functools import cache
 import numpy as np
 from common import MIRROR, finish, machine
 
-from judgesense.measure.disputes import Raters, disputes_of
+from judgesense.measure.disputes import disputes_of
+from judgesense.measure.raters import Raters
 from judgesense.measure.words import ItemWords
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.intervals import wilson

@@ -154,9 +154,12 @@ class AnswersSoFar:
             return None
         asked, orders = self.arrays[recipe.judge].asked, self.task.orders
         at = [orders.index(order) for order in recipe.orders]
-        known = asked[items][:, :, at].all(axis=(0, 2)).tolist()
         names = [each.template.template_id for each in self.wordings]
-        others = [n for n, k in zip(names, known, strict=True) if k and n not in recipe.wordings]
+        others = [
+            name
+            for n, name in enumerate(names)
+            if name not in recipe.wordings and asked[items][:, n][:, at].all()
+        ]
         if not others:
             return None
         own = self.decide(recipe, items, items).codes

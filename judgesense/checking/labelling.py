@@ -34,8 +34,8 @@ from judgesense.importers.verdict_table import columns_by_name, import_table
 from judgesense.importers.who import tokens
 from judgesense.log.folder import Run, read_run
 from judgesense.log.record import now
-from judgesense.measure.disagreements import columns_of_items
 from judgesense.measure.texts import wording_texts
+from judgesense.measure.words import columns_of_items
 from judgesense.pipeline.verdict_files import SCHEMA
 from judgesense.tasks import UNCLEAR
 

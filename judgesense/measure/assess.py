@@ -41,7 +41,6 @@ from judgesense.measure.details import (
 from judgesense.measure.disagreements import (
     Disagreement,
     Listed,
-    item_texts,
     where_wrong,
     with_texts,
 )
@@ -55,7 +54,7 @@ from judgesense.measure.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.measure.variants import variants
 from judgesense.measure.wins import model_wins
 from judgesense.measure.wordings import Wordings, recommendation, wordings
-from judgesense.measure.words import ItemWords
+from judgesense.measure.words import ItemWords, item_texts
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import join
 

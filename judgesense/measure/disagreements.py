@@ -9,11 +9,9 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +25,12 @@ from judgesense.files.tables import cell_text, csv_text
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.measure.assessment import SubjectFields
 from judgesense.measure.details import ROW
-from judgesense.measure.disputes import Raters, disputes_of, in_item_order
+from judgesense.measure.disputes import disputes_of
 from judgesense.measure.figures import GroupFigures, GroupShare, WhereWrong
 from judgesense.measure.people import judged_rows
+from judgesense.measure.raters import Raters, in_item_order
 from judgesense.measure.texts import LONGEST_TEXT
-from judgesense.measure.words import ItemWords
+from judgesense.measure.words import ItemWords, columns_of_items
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import ERROR
@@ -51,7 +50,7 @@ WRONG, BY_WORDING, BY_ORDER, UNREADABLE, NEAR_MARGIN, DOUBTED = KINDS = (
 """Why an item is listed: at least half of its readable verdicts differ from the label; wordings or
 option orders give it different verdicts; an answer has no verdict; the two most probable labels
 are less than `NEAR` apart; or the judges and all other people agree against one person's label
-(`judgesense.measure.disputes.Raters.doubted`)."""
+(`judgesense.measure.raters.Raters.doubted`)."""
 
 NEAR = 0.2
 """A margin, as a difference of probabilities: 60% against 40%."""
@@ -357,38 +356,6 @@ def _flipped_by_order(answers: Answers, rows: Codes, decision: Codes) -> Bools:
     one, two = (verdicts[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
     flipped[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
     return flipped
-
-
-def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, str]]:
-    """Item -> column -> text, of an imported file's other columns (`Run.items`)."""
-    columns: dict[str, dict[str, str]] = {}
-    if items is not None:
-        tasks = items["task"].to_pylist() if "task" in items.column_names else repeat(None)
-        cells = (items[name].to_pylist() for name in ("item_id", "column", "text"))
-        for task_of_item, item, name, text in zip(tasks, *cells, strict=False):
-            if task_of_item in (task, None):
-                columns.setdefault(item, {})[name] = text
-    return columns
-
-
-_REMARKS = re.compile(r"comment|critique|explanation|note|rationale|reason|remark", re.IGNORECASE)
-"""In a column's name: it says what somebody made of the item."""
-
-
-def item_texts(items: pa.Table | None, prompts: pa.Table | None, task: str) -> dict[str, str]:
-    """What each item of a task says: the columns of an imported file, or its prompt."""
-    if columns := columns_of_items(items, task):
-        return {
-            item: "\n".join(text for name, text in row.items() if not _REMARKS.search(name))
-            for item, row in columns.items()
-        }
-    needed = {"task", "item_id", "template_id", "text"}
-    if prompts is None or not needed <= set(prompts.column_names):
-        return {}
-    own = prompts.filter(pc.equal(prompts["task"], task))
-    # In one wording, whose own words are then in every text.
-    own = own.filter(pc.equal(own["template_id"], own["template_id"][0])) if len(own) else own
-    return dict(zip(own["item_id"].to_pylist(), own["text"].to_pylist(), strict=True))
 
 
 def _groupings(

@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.groups import SMALLEST
@@ -24,6 +26,38 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 )
 """Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+
+
+def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, str]]:
+    """Item -> column -> text, of an imported file's other columns (`Run.items`)."""
+    columns: dict[str, dict[str, str]] = {}
+    if items is not None:
+        tasks = items["task"].to_pylist() if "task" in items.column_names else repeat(None)
+        cells = (items[name].to_pylist() for name in ("item_id", "column", "text"))
+        for task_of_item, item, name, text in zip(tasks, *cells, strict=False):
+            if task_of_item in (task, None):
+                columns.setdefault(item, {})[name] = text
+    return columns
+
+
+_REMARKS = re.compile(r"comment|critique|explanation|note|rationale|reason|remark", re.IGNORECASE)
+"""In a column's name: it says what somebody made of the item."""
+
+
+def item_texts(items: pa.Table | None, prompts: pa.Table | None, task: str) -> dict[str, str]:
+    """What each item of a task says: the columns of an imported file, or its prompt."""
+    if columns := columns_of_items(items, task):
+        return {
+            item: "\n".join(text for name, text in row.items() if not _REMARKS.search(name))
+            for item, row in columns.items()
+        }
+    needed = {"task", "item_id", "template_id", "text"}
+    if prompts is None or not needed <= set(prompts.column_names):
+        return {}
+    own = prompts.filter(pc.equal(prompts["task"], task))
+    # In one wording, whose own words are then in every text.
+    own = own.filter(pc.equal(own["template_id"], own["template_id"][0])) if len(own) else own
+    return dict(zip(own["item_id"].to_pylist(), own["text"].to_pylist(), strict=True))
 
 
 @dataclass(frozen=True)

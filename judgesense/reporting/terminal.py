@@ -212,6 +212,9 @@ def _lines(report: ReportContents) -> Iterator[Text]:
         left = [at < side.n_text for at in range(len(side.columns))]
         yield from map(Text, aligned([side.columns, *side.rows], left))
         yield from (Text(note, "dim") for note in side.notes)
+    found = [entry.where_wrong for entry in report.assessments if entry.where_wrong]
+    for why in sorted({each.no_words for each in found if each.no_words}):
+        yield from (Text(), Text(f"Disagreements are not compared by their words: {why}.", "dim"))
     for case in advice(report):
         yield from (Text(), Text(f"{case.heading}, {case.subject.scoring} scoring", "bold"))
         yield from (Text(f"  - {text}") for text in case.texts)

@@ -15,10 +15,12 @@ from scipy.stats import fisher_exact
 import judgesense
 from judgesense.checking.labelling import open_labelling
 from judgesense.measure.disagreements import KINDS, SPLIT, read_rows
-from judgesense.measure.disputes import RATER, WORD, Raters, disputes_of
+from judgesense.measure.disputes import RATER, WORD, disputes_of
+from judgesense.measure.raters import Raters
 from judgesense.measure.words import ItemWords
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import report_runs
+from judgesense.reporting.terminal import render_brief
 from judgesense.statistics.groups import compare_groups
 
 
@@ -267,3 +269,22 @@ def test_a_label_against_all_others_is_offered_again(tmp_path) -> None:
     again, _ = open_labelling(check.out / "second_look.csv", answers=["fail", "pass"])
     assert again.total == 2
     assert set(again.state("cat", 0)["item"]) == {"text"}
+
+
+def test_two_policies_are_said_first_and_are_the_next_step(tmp_path) -> None:
+    """Of messages about refunds, one person passes what another fails."""
+    rows = []
+    for n in range(200):
+        is_refund, good = n % 5 == 0, n % 3 > 0
+        says = "pass" if good else "fail"
+        text = f"{WORDS[n % 9]} {WORDS[n % 7]} {'refund' if is_refund else 'thanks'}"
+        ben = "fail" if is_refund else says
+        rows.append({"text": text, "judge": says, "human_ann": says, "human_ben": ben})
+    check = judgesense.check(
+        rows, human=["human_ann", "human_ben"], out=tmp_path / "out", note=lambda _: None
+    )
+    (row,) = check.report.where_wrong[0]["policies"]
+    assert (row["one"], row["two"], row["name"]) == ("human_ann", "human_ben", "refund")
+    assert (row["share"], row["rest"]) == (1.0, 0.0)
+    assert check.next[0]["kind"] == "decide_policy"
+    assert "Decide the policy first" in render_brief(check.report.contents)
