@@ -72,11 +72,20 @@ class _Cell(NamedTuple):
     """The items with both labels."""
 
 
-def _cells(one: Codes, two: Codes, labels: Sequence[str], ordinal: bool) -> Iterator[_Cell]:
-    """The kinds of disagreement of two raters, of those with enough items."""
+def _cells(
+    one: Codes, two: Codes, labels: Sequence[str], ordinal: bool, by_label: bool = False
+) -> Iterator[_Cell]:
+    """The kinds of disagreement of two raters, of those with enough items; on a scale of items with
+    the same label where ``by_label``: a trait of items labelled 3 is no reason that they are."""
     both = (one >= 0) & (two >= 0)
     more, less = both & (two > one), both & (two < one)
-    if ordinal and len(labels) > 2:
+    if ordinal and len(labels) > 2 and by_label:
+        cells = [
+            _Cell(label, other, both & (one == x), way & (one == x), reverse & (two == x), both)
+            for x, label in enumerate(labels)
+            for other, way, reverse in ((MORE, more, less), (LESS, less, more))
+        ]
+    elif ordinal and len(labels) > 2:
         cells = [
             _Cell(None, MORE, both & (one < len(labels) - 1), more, less, both),
             _Cell(None, LESS, both & (one > 0), less, more, both),
@@ -206,7 +215,7 @@ class Disputes:
     ) -> Iterator[tuple[tuple[Shared, _Cell], Floats]]:
         """Each kind of disagreement of two raters, and the p-value of each trait."""
         raters, among = self.raters, self.traits.among
-        for cell in _cells(one, two, raters.labels, raters.ordinal):
+        for cell in _cells(one, two, raters.labels, raters.ordinal, by_label=a == GOLD):
             at = cell.among
             p = enriched(cell.hits[at], among[:, at], raters.clusters[at]).p
             yield (Shared(a, b, cell.label, cell.other), cell), p

@@ -214,10 +214,10 @@ class Shared:
 
     Of the ``n`` items to which ``one`` gives ``label``, and which have the trait ``name`` of the
     kind ``by`` (a column, the length, "word"), ``two`` gives ``other`` to the ``share``; ``rest``
-    is the share of those without the trait. On a scale, ``label`` is None: any but ``other``, which
-    may also be "more" or "less". With a ``source``, a column that says in which round a label was
-    given, or by whom, ``one`` is the judge, ``two`` a group of labels, and ``rest`` the share in
-    the others. ``examples`` are up to three items.
+    is the share of those without the trait. On a scale, ``other`` may be "more" or "less", and
+    ``label`` is None between people: any but ``other``. With a ``source``, a column that says in
+    which round a label was given, or by whom, ``one`` is the judge, ``two`` a group of labels, and
+    ``rest`` the share in the others. ``examples`` are up to three items.
     """
 
     one: str

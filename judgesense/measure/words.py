@@ -18,8 +18,8 @@ from judgesense.statistics.groups import SMALLEST
 MOST_WORDS = 1_000
 """The most words and phrases that are compared, the commonest first."""
 
-_MOST_ITEMS = 5_000
-"""Of more, a random part is read."""
+_MOST_ITEMS, _LONGEST = 3_000, 2_000
+"""Of more items a random part is read, and of a longer text so many characters."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _UNSPACED = re.compile(
@@ -72,8 +72,8 @@ class ItemWords:
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> ItemWords:
-        """Of each item's text: words and pairs of neighbouring words that at least `SMALLEST`
-        items have, and at most half of them. Which are compared depends on no label."""
+        """Of the start of each item's text: words and pairs of neighbouring words that at least
+        `SMALLEST` items have, and at most half of them. Which are compared depends on no label."""
         items = list(texts)
         if len(items) > _MOST_ITEMS:
             drawn = np.random.default_rng(0).choice(len(items), _MOST_ITEMS, replace=False)
@@ -81,8 +81,9 @@ class ItemWords:
         held, counts = [], Counter[str]()
         unspaced = 0
         for item in items:
-            words = [word.casefold() for word in _WORD.findall(texts[item])]
-            unspaced += 2 * len(_UNSPACED.findall(texts[item])) > len(texts[item])
+            text = texts[item][:_LONGEST]
+            words = [word.casefold() for word in _WORD.findall(text)]
+            unspaced += 2 * len(_UNSPACED.findall(text)) > len(text)
             # In the order of the text, so that ties between counts fall alike in every run.
             own = dict.fromkeys([*words, *map(" ".join, pairwise(words))])
             held.append(own)

@@ -288,3 +288,16 @@ def test_two_policies_are_said_first_and_are_the_next_step(tmp_path) -> None:
     assert (row["share"], row["rest"]) == (1.0, 0.0)
     assert check.next[0]["kind"] == "decide_policy"
     assert "Decide the policy first" in render_brief(check.report.contents)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_goes_with_a_level_of_a_scale_is_no_reason_for_errors(seed) -> None:
+    """Items of one kind are all a 4, and the judge errs by a level: 3 is no sign of the kind."""
+    rng = np.random.default_rng(seed)
+    kind = np.where(rng.random(400) < 0.4, "4", "other").astype(object)
+    gold = np.where(kind == "4", 3, rng.integers(0, 3, 400))
+    verdict = np.clip(gold + np.where(rng.random(400) < 0.3, rng.choice([-1, 1], 400), 0), 0, 3)
+    own = np.arange(400)
+    raters = Raters(own, own, tuple("1234"), True, "j", {"j": verdict}, {"ann": gold}, gold)
+    names = [str(n) for n in own]
+    assert disputes_of(raters, names, {"kind": kind}, ItemWords.none())["shared"] == ()
