@@ -196,12 +196,6 @@ class VariantMaker:
         return f"{shown.text}\nAnswer: {raw}"
 
 
-def removable_sentences(entry: TaskTemplates) -> int:
-    """How many sentences of the base wording can be left out in turn."""
-    base = VariantMaker(entry).base
-    return sum(_without(base, n + 1) is not None for n in range(len(sentences(base.text))))
-
-
 def _without(base: Template, n: int) -> Template | None:
     """The template without its nth sentence; None where an answer or a field would be lost."""
     parts = sentences(base.text)

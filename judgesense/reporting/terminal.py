@@ -130,7 +130,9 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
     wins = {entry.subject: entry.wins for entry in report.assessments}
     first = None if screen.first is None else screen.first.subject
     for key in sorted(places, key=lambda key: (key != first, key not in people, places[key])):
-        block = list(_block(cases[key], people.get(key, ()), beside.get(key, ()), wins.get(key, ())))
+        block = list(
+            _block(cases[key], people.get(key, ()), beside.get(key, ()), wins.get(key, ()))
+        )
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
             break
