@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
@@ -23,7 +23,9 @@ from judgesense.importers.column_names import (
 )
 from judgesense.importers.label_files import read_label_rows
 from judgesense.importers.recognise import people_columns
+from judgesense.importers.roles import turns_in
 from judgesense.importers.shape import sides_of
+from judgesense.importers.values import SAME, fold, place_of
 from judgesense.importers.who import JUDGE, who
 from judgesense.text import join
 
@@ -62,10 +64,10 @@ def one_row_an_item(
     human: Sequence[str],
     columns: Mapping[str, str],
     tell: Callable[[str], None],
-) -> tuple[Path, list[str], list[str]] | None:
+) -> tuple[Path, list[str], list[str], dict[str, str]] | None:
     """A table of verdicts with one row a person, as a table with one row a verdict and a column for
-    each person, kept in ``runs``, with the columns of people and of models among them; None for
-    any other table.
+    each person, kept in ``runs``, with the columns of people and of models among them and what the
+    item is, if that is a pair of systems; None for any other table.
 
     ``human`` is the column with people's labels, by default recognised; ``columns`` are those of
     the decision log that the caller named. Raises JudgeSenseError for rows of the same item that
@@ -90,7 +92,8 @@ def one_row_an_item(
     roles = ("system_id", "task", "judge", "template_id", "order", "repeat")
     named = [name for role in roles for name in (columns.get(role) or ROLES[role]).split()]
     sides = sides_of(found) or ()
-    key = [item, *sides, *(by_name[name] for name in named if name in by_name)]
+    key = [item, *sides, *turns_in(found)]
+    key += [by_name[name] for name in named if name in by_name]
     key = [name for name in key if name != rater]
     judged = [
         name
@@ -99,6 +102,8 @@ def one_row_an_item(
         and (plain(name) in VERDICTS or (who(name) == JUDGE and column.labels))
         and not NOT_LABELS.fullmatch(plain(name))
     ]
+    if sides:
+        rows_of_file = list(_in_one_order(rows_of_file, sides, [label, *judged]))
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     people: dict[str, bool] = {}
     for record in rows_of_file:
@@ -131,7 +136,26 @@ def one_row_an_item(
     for row in rows.values():
         row |= {person: row.get(person) for person in people}
     humans = [person for person in people if person not in models]
-    return materialise(rows.values(), runs, path.stem), humans, models
+    pair = {}
+    if sides and "item_id" not in columns:
+        pair = {"item_id": f"{{{item}}}/{{{sides[0]}}}|{{{sides[1]}}}", "cluster_id": item}
+    return materialise(rows.values(), runs, path.stem), humans, models, pair
+
+
+def _in_one_order(
+    records: Sequence[Record], sides: tuple[str, str], names: Sequence[str]
+) -> Iterator[Record]:
+    """The rows with the two systems of a pair in the same order everywhere, if it changes; a choice
+    is then the name of a system."""
+    pairs = [tuple(str(record.values.get(side)) for side in sides) for record in records]
+    changes = any(one != two and (two, one) in {*pairs} for one, two in {*pairs})
+    for record, pair in zip(records, pairs, strict=True):
+        values = dict(record.values)
+        if changes:
+            values |= dict(zip(sides, sorted(pair), strict=True))
+            places = {n: place_of(fold(str(values.get(n))), SAME[1]) for n in names}
+            values |= {n: pair[at] for n, at in places.items() if at is not None and at < 2}
+        yield Record(values, record.place)
 
 
 def _repeated(records: Sequence[Record], rater: str, found: Columns) -> str | None:
@@ -149,8 +173,9 @@ def _varying(
 ) -> list[str]:
     """The column of labels in which rows of an item differ, if it is one; by name first."""
     columns = [name for name in found if found[name].labels and name not in without]
+    whole = [name for name in columns if found[name].filled > found[name].blank]
     several = []
-    for name in columns:
+    for name in whole or columns:  # A remark is on few rows.
         values: dict[str, set[str]] = {}
         for record in records:
             values.setdefault(str(record.values.get(item)), set()).add(str(record.values.get(name)))

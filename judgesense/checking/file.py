@@ -260,9 +260,9 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
             path, held, Path(output.runs), human=people, columns=columns or {}, tell=output.note
         )
         if pivoted:
-            path, people, models = pivoted
+            path, people, models, pair = pivoted
             verdicts = verdicts or models
-            columns = dict(columns or {})
+            columns = {**pair, **(columns or {})}
             if not any(plain(name) in ROLES["task"].split() for name in held):
                 columns = {"task": f":{source.stem}", **columns}
     for file in files:

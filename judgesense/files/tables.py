@@ -6,11 +6,12 @@ import csv
 import io
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +35,9 @@ time that Python cannot hold an OverflowError, an unknown time zone a KeyError."
 
 ABSENT = object()
 """The value of a column in a row that lacks it."""
+
+_START = 1 << 14
+"""Characters of a sheet in which its delimiter is looked for."""
 
 AT_ONCE = 2048
 """Rows read at a time."""
@@ -231,13 +235,9 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
         with path.open(encoding=encoding_of(path), newline="") as source:
+            delimiter = _delimiter(source, delimiter)
             reader = csv.reader(source, delimiter=delimiter, strict=True)
             header = next(reader, [])
-            if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
-                # Spreadsheets write these where a comma is the decimal point.
-                source.seek(0)
-                reader = csv.reader(source, delimiter=(delimiter := other), strict=True)
-                header = next(reader)
             while header.count("") > 1:  # A title may stand above the header.
                 below = next((cells for cells in reader if any(cells)), [])
                 if two := header_of_two(header, below):
@@ -273,6 +273,22 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
         raise _not_utf8(path, error) from error
     except csv.Error as error:
         raise JudgeSenseError(f"{path}, line {reader.line_num}: invalid CSV ({error})") from error
+
+
+def _delimiter(source: TextIO, usual: str) -> str:
+    """The character between the cells of a sheet: the ``usual`` one, or what spreadsheets write
+    where a comma is the decimal point, if that gives more of the first rows one width."""
+    start = source.readlines(_START)
+    source.seek(0)
+    alike: dict[str, float] = {}
+    for delimiter in dict.fromkeys((usual, *";\t")):
+        try:
+            widths = Counter(map(len, csv.reader(start, delimiter=delimiter)))
+        except csv.Error:
+            continue
+        widths[1] += widths.pop(0, 0)  # A blank line.
+        alike[delimiter] = max((n for width, n in widths.items() if width > 1), default=0)
+    return max(alike, key=lambda each: alike[each], default=usual)
 
 
 def _parquet_rows(path: Path) -> Iterator[Rows]:

@@ -20,7 +20,7 @@ from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import cells_in
 from judgesense.importers.shape import order_in, sides_of
-from judgesense.importers.values import SAME, fold, place_of, says_nothing
+from judgesense.importers.values import SAME, fold, is_tie, place_of, says_nothing, side_named
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
 
@@ -54,7 +54,7 @@ class Choices:
 
     def side(self, text: object, names: Sequence[str]) -> int | None:
         """The side that a label names, 0, 1, or 2 for a tie."""
-        named = _named(text, names)
+        named = side_named(text, names)
         return self.sides.get(fold(str(text))) if named is None else named
 
     def __call__(self, rows: Rows) -> Rows:
@@ -72,7 +72,7 @@ class Choices:
             cells: list[object] = []
             for value, order, names in zip(values, orders, named, strict=True):
                 place = None if says_nothing(value) else self.side(value, names)
-                if place in (0, 1) and (name in self.own or _named(value, names) is not None):
+                if place in (0, 1) and (name in self.own or side_named(value, names) is not None):
                     place = place if order == "AB" else 1 - int(place or 0)
                 cells.append(value if place is None else LABELS[place])
             columns[name] = cells
@@ -81,7 +81,7 @@ class Choices:
 
     def order_of(self, value: object, names: Sequence[str]) -> str:
         """AB or BA, as `order_named`; AB for a blank cell."""
-        return order_named(value, names) or "AB"
+        return orderside_named(value, names) or "AB"
 
 
 def order_named(value: object, names: Sequence[str] = ()) -> str | None:
@@ -172,18 +172,6 @@ def choices_of(
     return choices
 
 
-def _named(text: object, names: Sequence[str]) -> int | None:
-    """Which of two systems a label names, whole or by a word of one's name only: ``new`` of
-    ``bot-old`` and ``bot-new``."""
-    word = fold(str(text))
-    if len(names) < 2 or names[0] == names[1]:
-        return None
-    if word in names:
-        return names.index(word)
-    within = [at for at, name in enumerate(names) if word in name.split()]
-    return within[0] if len(within) == 1 else None
-
-
 def concluded(rows: Rows, name: str, labels: tuple[str, ...]) -> Rows:
     """The rows with the side that each text of a column states as its verdict; C is a tie."""
     texts = cells_in(rows, name)
@@ -208,16 +196,20 @@ def winners_of(
 
 
 def as_sides(rows: Rows, names: Sequence[str], sides: tuple[str, str]) -> Rows:
-    """The rows with the names of two columns for the systems that their values name."""
-    pairs = [
-        {fold(str(system)): side for system, side in zip(row, sides, strict=True)}
+    """The rows with the names of two columns for the systems that their values name, and ties."""
+    systems = [
+        [fold(str(system)) for system in row]
         for row in zip(*(rows.columns[side] for side in sides), strict=True)
     ]
     columns = dict(rows.columns)
     for name in names:
         if name in columns:
-            cells = zip(pairs, columns[name], strict=True)
-            columns[name] = [pair.get(fold(str(value)), value) for pair, value in cells]
+            cells = zip(systems, columns[name], strict=True)
+            named = [(side_named(value, pair), value) for pair, value in cells]
+            columns[name] = [
+                sides[at] if at is not None else "tie" if is_tie(value) else value
+                for at, value in named
+            ]
     return Rows(columns, rows.places)
 
 

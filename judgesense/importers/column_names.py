@@ -78,7 +78,9 @@ VERDICT_OF = re.compile(
     r"|feedback_(?!stats)(.+)"  # an evaluator's column in LangSmith's to_pandas()
 )
 NOT_LABELS = re.compile(
-    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|avg|generated|type|kind|role|by"
+    r"(sicherheit|confiance|confianza|temps|tiempo|tempo|dauer|zeit)(_.*)?|.*(耗时|所要時間)\w*|.*_(ms|secs?)"
+    r"|.*_(ids?|names?|comments?|reasons?|notes?|time|date|email|conf|confidence|avg|generated|type|kind"
+    r"|role|by"
     r"|(tokens|latency|cost|price|length|chars|words|seconds|minutes|duration|count|temperature"
     r"|prob|logprob|age|years)(_\w+)?)"
 )

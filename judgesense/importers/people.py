@@ -25,6 +25,7 @@ from judgesense.importers.values import (
     stated,
     word_of,
 )
+from judgesense.importers.who import is_final
 from judgesense.importers.word_counts import inflected
 from judgesense.log.folder import PEOPLE_SCHEMA
 from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR, UNDECIDED
@@ -111,9 +112,11 @@ class PeopleLabels:
             texts_of(self.columns.column(rows, target)) or [None] * len(rows)
             for target in ("task", "item_id", "order")
         ]
+        final = [at for at, name in enumerate(self.names) if is_final(name)]
         gold: list[str | None] = []
         for task, item, order, *labels in zip(*places, *given, strict=True):
-            counts = Counter(label for label in labels if label is not None).most_common(2)
+            decided = [labels[at] for at in final if labels[at] is not None]
+            counts = Counter(x for x in decided or labels if x is not None).most_common(2)
             tie = len(counts) > 1 and counts[0][1] == counts[1][1]
             self.ties += tie
             gold.append(counts[0][0] if counts and not tie else None)

@@ -27,11 +27,12 @@ from judgesense.importers.label_space import comparable, concludes
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
 from judgesense.importers.shape import sides_of
-from judgesense.importers.values import fold, is_usual
+from judgesense.importers.values import fold, is_tie, is_usual, side_named
 from judgesense.importers.who import (
     JUDGE,
     PERSON,
     akin,
+    is_final,
     is_perhaps_person,
     person_at_edge,
     subject,
@@ -96,7 +97,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
 
     first, *others = sorted(series.values(), key=rank) or [[]]
     for group in others:
-        if found[group[0]].texts != found[first[0]].texts:
+        if not is_final(group[0]) and found[group[0]].texts != found[first[0]].texts:
             notes.append(
                 f"{join([*map(repr, group)])} may be labels, too ({found[group[0]].shown}), but "
                 f"{'are' if group[1:] else 'is'} not used. To compare with "
@@ -145,10 +146,16 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     initials = [n for n in initials if n.casefold() not in ("em", "ok", "ai", "pii", "rag", "qa")]
     initials = [n for n in initials if any(found[n].meets(found[j]) for j in judged if j in found)]
     sure = any(who(n) == JUDGE or (n in found and found[n].is_share) for n in judged)
+    sides = sides_of(found) or ()
+    systems = [*dict.fromkeys(fold(text) for name in sides for text in found[name].texts)]
+    if len(systems) > 2 and 2 * len(verdicts & {*systems}) > len(verdicts):
+        # Each row compares two of several systems, which judges and people name.
+        free = [n for n in found if n not in (*judged, *sides) and who(n) != JUDGE]
+        return [n for n in free if found[n].labels and _are_systems(found[n], systems)]
     return [
         name
         for name, column in found.items()
-        if name not in judged
+        if name not in (*judged, *sides)
         and who(name) != JUDGE
         and (key := plain(name)) not in roles
         and not (re.match(r"(is|was)_", key) and name[-1] != "?")
@@ -166,6 +173,39 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
             or (sure and any(n in found and column.meets(found[n]) for n in judged))
         )
     ]
+
+
+def _are_systems(column: Column, systems: Sequence[str]) -> bool:
+    """Whether most cells of a column name one of some systems, folded, or a tie."""
+    texts = column.texts.items()
+    named = [n for text, n in texts if side_named(text, systems) is not None or is_tie(text)]
+    return 10 * sum(named) > 9 * column.filled
+
+
+def _with_final(
+    found: Columns, judged: Sequence[str], people: list[str], notes: list[str]
+) -> list[str]:
+    """People's columns and that of what they agreed on, which is alone where it has most rows:
+    those without it are not settled yet."""
+    own = [found[name] for name in (*people, *judged) if name in found]
+    final = [
+        name
+        for name, column in found.items()
+        if is_final(name)
+        and name not in judged
+        and who(name) != JUDGE
+        and not NOT_LABELS.fullmatch(plain(name))
+        and any(map(column.meets, own))
+    ]
+    if len(final) != 1 or people == final:
+        return people
+    most = max((found[name].filled for name in people if name not in final), default=0)
+    alone = 2 * found[final[0]].filled > most
+    notes.append(
+        f"{final[0]!r} is {'the label' if alone else 'the label where it has one'}: what people "
+        "agreed on. To read other columns, add --human COLUMN"
+    )
+    return final if alone else [*people, *final] if final[0] not in people else people
 
 
 def _alike(found: Columns) -> list[str]:
@@ -244,6 +284,8 @@ def recognise(
             f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels. "
             "To read other columns, add --human COLUMN"
         )
+    if not (people or is_log):
+        asked = _with_final(found, judged, asked, notes)
     if not judged:
         alike = _alike(found)
         first, rest = (shlex.quote(",".join(names)) for names in (alike[:1], alike[1:]))

@@ -123,8 +123,7 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
     if "item_id" not in roles and (own := item_of(ids)):
         roles["item_id"] = own
     if "item_id" in roles:
-        turns = [n for n in free if re.fullmatch("turn(_(id|index|idx|number|no))?", plain(n))]
-        parts = [n for n in turns[:1] if 1 < len(found[n].texts) <= MOST_LABELS]
+        parts = turns_in({n: found[n] for n in free})
         parts += [roles["system_id"]] if varies("system_id") else []
         for part in parts:
             roles.setdefault("cluster_id", roles["item_id"])
@@ -139,6 +138,12 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
         )
     else:
         roles["item_id"] = ROW
+
+
+def turns_in(found: Columns) -> list[str]:
+    """The column that says on which turn of a conversation a verdict is, if there is one."""
+    turns = [n for n in found if re.fullmatch("turn(_(id|index|idx|number|no))?", plain(n))]
+    return [n for n in turns[:1] if 1 < len(found[n].texts) <= MOST_LABELS]
 
 
 def with_part(item: str, part: str) -> str:
@@ -176,8 +181,8 @@ def verdicts_of_arena(found: Columns) -> str | None:
     by_name = {plain(name): name for name in found}
     if not by_name.keys() >= {"model_a", "model_b", "winner"}:
         return None
-    words = {*found[by_name["winner"]].words}
-    return next((n for n in found if who(n) == JUDGE and shares_words(found[n], words)), None)
+    votes = found[by_name["winner"]]
+    return next((n for n in found if who(n) == JUDGE and found[n].meets(votes)), None)
 
 
 def shares_words(column: Column, vocabulary: set[str]) -> bool:

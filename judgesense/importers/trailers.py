@@ -6,7 +6,7 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.values import fold, number_in, word_of
 
 _SUMS = (
-    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
+    "% σ ø average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
     "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
 )
 _TRAILER = frozenset(_SUMS.split())

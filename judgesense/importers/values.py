@@ -33,7 +33,7 @@ SAME = (
         "correta corretto corretta certo certa exact bien "
         "是 是的 对 正确 通过 合格 はい да так 適切 正しい 正解 妥当 "
         "네 예 맞음 맞다 적절 적합 정답 "
-        "👍 ✓ ✔ ✅ ☑ ○ ◯ 〇 ⭕",
+        "👍 ✓ ✔ ✅ ☑ ○ i.o",
         "0 no n false f not_ok not_okay nicht_ok fail failed incorrect wrong bad reject rejected "
         "negative loss failure unsupported irrelevant unfaithful unsafe invalid unacceptable deny "
         "denied decline declined disapproved inaccurate incomplete unhelpful inappropriate "
@@ -42,7 +42,7 @@ SAME = (
         "não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
         "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "
         "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні 不適切 間違い 不正解 "
-        "誤り 아니오 아니요 틀림 부적절 부적합 오답 👎 ✗ ✘ ❌ ❎ × ✕ ✖",
+        "誤り 아니오 아니요 틀림 부적절 부적합 오답 👎 ❌ ❎ × n.i.o",
     ),
     (
         "a 1 first left model_a model_1 response_a response_1 answer_a assistant_a output_a "
@@ -53,8 +53,9 @@ SAME = (
         "output_2 answer_2 option_b option_2 risposta_2 risposta_b respuesta_2 respuesta_b "
         "resposta_2 resposta_b réponse_2 réponse_b antwort_2 antwort_b seconda secondo segunda "
         "segundo seconde deuxième zweite b>a b>>a a<b a<<b",
-        "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied pareggio pari "
-        "a=b a~b a~=b empate égalité unentschieden gleich 引き分け 무승부 平局",
+        "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tie_(inconsistent) tied "
+        "both_fine both_good no_preference no_difference = pareggio pari a=b a~b a~=b empate "
+        "égalité unentschieden gleich 引き分け 무승부 平局",
     ),
     (
         "c correct right yes true pass full fully good 1 accept",
@@ -68,6 +69,9 @@ _INVISIBLE = re.compile(
     r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe0e\ufe0f]|[\U0001f3fb-\U0001f3ff]"
 )
 """Also the variants and skin tones of emoji."""
+_ALIKE = str.maketrans(dict.fromkeys("◯〇⭕", "○") | dict.fromkeys("✕✖✗✘", "×"))
+"""Marks that look the same."""
+_INITIALS = re.compile(r"(?<=\b\w\.)\s+(?=\w\b)")
 _EDGE = " \t\r\n*_`~#\"'“”‘’„«»"
 _CLOSING = ".,;:!。！，；："
 _BRACKETS = [
@@ -91,13 +95,13 @@ _POINTS = re.compile(
 """A score with a comma for its point, or with the word for points."""
 
 _BLANK = (
-    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,n.a.,k. a.,k.a.,keine angabe,s/o,"
-    "n. v."
+    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,¿?,n.a.,k. a.,k.a.,keine angabe,s/o,"
+    "n. v.,not applicable,no procede,no aplica,entfällt,sans objet,n.v.t.,não se aplica"
 )
 _NOTHING = frozenset(_BLANK.split(","))
 _AT_START = re.compile(
     r"\W*(?:"
-    r"\W*error\]|(?:[\w.]+\.)?\w*(?:error|erreur|fehler|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
+    r"\W*error(?:\]|\$)|(?:[\w.]+\.)?\w*(?:error|erreur|fehler|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
     r"|(?:api|llm|judge|model|grader|evaluator|scorer|openai|anthropic|litellm)[\w ]{0,20}"
     r"(?:error|failed|failure|timed out|timeout)\b"
     r"|(?:http|status)[ _]?(?:code|error)?[ :=]*[45]\d\d\b"
@@ -131,6 +135,7 @@ def fold(text: str) -> str:
     ('pass', 'pass', 'not relevant', '3', 'a')
     """
     folded = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    folded = _INITIALS.sub("", folded.translate(_ALIKE))
     before = ""
     while folded != before:
         before = folded
@@ -171,6 +176,8 @@ def word_of(cell: str | None) -> str | None:
         return None
     if not text.strip("★☆⭐ ") and (stars := text.count("★") + text.count("⭐")):
         return str(stars)
+    if _SHARE.fullmatch(text):
+        text = "".join(text.split())
     if (points := _POINTS.fullmatch(text)) and not (text.isascii() and NUMBER.fullmatch(text)):
         text = f"{float(points[1].replace(',', '.')):g}"
     return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
@@ -195,6 +202,23 @@ def place_of(word: str, family: Sequence[str]) -> int | None:
     if place is None and len(family) == 2 and key.startswith("not_"):
         return 1 if key.removeprefix("not_") in family[0].split() else None
     return place
+
+
+def is_tie(text: object) -> bool:
+    """Whether a cell of a choice between two says that they are equal."""
+    return place_of(fold(str(text)), SAME[1]) == 2
+
+
+def side_named(text: object, names: Sequence[str]) -> int | None:
+    """Which of some systems, folded, a label names, whole or by a word of one's name only: ``new``
+    of ``bot-old`` and ``bot-new``."""
+    word = fold(str(text))
+    if len({*names}) < 2:
+        return None
+    if word in names:
+        return names.index(word)
+    within = [at for at, name in enumerate(names) if word in name.split()]
+    return within[0] if len(within) == 1 else None
 
 
 def spellings(labels: Iterable[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ _MODELS = (
     "llm llms ai ki ia gpt* chatgpt* claude* gemini* llama* qwen* mistral* mixtral* ministral* "
     "gemma* deepseek* grok* sonnet* haiku* opus* o1 o3 o4 kimi* glm* phi phi3 phi4 yi ernie* "
     "falcon* vicuna* granite* nemotron* hunyuan* palm bard davinci* selene prometheus geval "
-    "auto autograde autograder autorater autoeval autoscore automated automatic automatisch* "
+    "auto autograde autograder autorater autojudge* autoeval autoscore automated automatic automatisch* "
     "automatique automático automática model models modelo* modello modèle* modele modell bot "
     "machine 大模型 模型 自動 自动 機械 모델 자동 модель* ии yapay zeka"
 )
@@ -31,14 +31,19 @@ _PEOPLE = (
     "hum human* humain* people person persona expert* esperto esperti especialista* specialist sme "
     "smes reviewer* rater* voter* annotator* annotated annotation* annotatore annotateur* "
     "anotador* anotadora labeler* labeller* coder* worker* crowd* qa panel gold golden truth "
-    "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
+    "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* arbit* "
     "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
     "annotatric* évaluatric* valutatric* revisora relecteur* relectrice* correcteur* bewerter* "
     "korrektor* maintainer* auditor* adjudicat* insan uzman* człowiek ekspert* "
     "человек* люди эксперт* асессор* разметчик* людина експерт* "
     "人手 人工 人間 人间 人类 真人 专家 專家 専門家 担当者 審査員 標注員 标注员 评审员 評審員 "
-    "教师 教師 老师 先生 교사 医生 医師 审核员 標注 标注 評価者 사람 평가자 전문가 검수"
+    "教师 教師 老师 先生 교사 医生 医師 审核员 標注 标注 評価者 사람 평가자 전문가 검수 仲裁"
 )
+_FINAL = (
+    "final* consens* konsens* arbit* adjudicat* agreed reconciled retenu* endgültig* definitiv* 仲裁 "
+    "最終 最终 確定 确定"
+)
+"""What people agreed on in the end, or one of them decided."""
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
     "my mine our ours us hand by mr ms mrs dr prof thumb* feedback"
@@ -115,6 +120,11 @@ def person_at_edge(name: str, anywhere: bool = False) -> str | None:
     ends = words if anywhere else words[:1] + words[-1:]
     named = (w.strip("*") for end in ends for w in _PEOPLE.split() if _is_one(end, w))
     return next(named, None)
+
+
+def is_final(name: str) -> bool:
+    """Whether a name is of the label that people agreed on, or that one of them decided."""
+    return any(_is_one(word, _FINAL) for word in tokens(name))
 
 
 def is_perhaps_person(name: str) -> bool:

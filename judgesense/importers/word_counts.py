@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -30,9 +31,15 @@ _YES_NO = (
 """Words that have no degrees."""
 _UNDECIDED = (
     "none,skip,skipped,unsure,not sure,unclear,maybe,cannot tell,can't tell,don't know,não sei,"
-    "no sé,unklar,weiß nicht,je ne sais pas,non so,わからない,不明,不确定,모름,모르겠음"
+    "no sé,unklar,weiß nicht,je ne sais pas,non so,dudoso,duda,わからない,不明,不确定,모름,모르겠음"
 )
 _ASIDE = frozenset(_UNDECIDED.split(","))
+_CANNOT = re.compile(
+    r"(?:(?:not?|nicht|non|niet|não|cannot|can't|unable) |无法|無法|不能).*(?:beurteil|bewert|judge"
+    r"|determin"
+    r"|assess|evalua|rate|beoordel|giudic|juge|valora|avalia|decid|判|评|評)"
+)
+"""What says that nothing can be said, if it stands beside a usual pair."""
 _FEW = 0.03
 """Beside a usual pair these are no labels, nor is any other word with at most this share."""
 RARE = 0.02
@@ -87,7 +94,7 @@ class WordCounts(NamedTuple):
             if (near := misspelt(word, kept)) and 3 * self.counts[word] <= self.counts[near]:
                 continue
             kept[word] = self.spelled[word]
-        rest = [w for w in kept if w not in _ASIDE and self.counts[w] >= _FEW * total]
+        rest = [w for w in kept if not _abstains(w) and self.counts[w] >= _FEW * total]
         if len(rest) > 1 and is_usual(rest) and not is_usual(kept):
             kept = {w: kept[w] for w in kept if w in rest or is_usual([*rest, w])}
         return kept
@@ -123,7 +130,7 @@ class WordCounts(NamedTuple):
             and misspelt(word, known) is None
             and abbreviated(self.spelled[word], known) is None
             and stated(self.spelled[word], labels) not in labels
-            and not (word == "none" and is_usual(known))
+            and not (_abstains(word) and is_usual(known))
         ]
 
     def meaning(self, known: Mapping[str, str]) -> dict[str, str] | None:
@@ -141,6 +148,10 @@ class WordCounts(NamedTuple):
                 # Of two words for one place, such as C and tie, both are read as the label.
                 return {word: labels[place] for word, place in meant.items()}
         return None
+
+
+def _abstains(word: str) -> bool:
+    return word in _ASIDE or bool(_CANNOT.match(word))
 
 
 def is_near(word: str, others: Collection[str]) -> bool:
