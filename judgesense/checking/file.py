@@ -286,6 +286,8 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
         labels=options.answers or importer.labels,
         is_log=name != "table",
     )
+    if read and read[0].questions and not (people or options.pick):
+        raise JudgeSenseError(read[0].questions[0])
     found = [*read[0].notes] if read else []
     encoding = encoding_of(source) if source.suffix.lower() in (".csv", ".tsv") else "utf"
     if not encoding.startswith("utf"):

@@ -41,6 +41,8 @@ class Items:
         self._judged: Counter[tuple[object, ...]] = Counter()
         self.notes: list[str] = []
         """What a person should know of the file, as its reader found it."""
+        self.questions: list[str] = []
+        """What decides a figure, and only the person knows: with the options that say it."""
 
     def name(self, question: str, judged: object) -> str:
         """The item's name: the question for its first answer, ``question/2`` for its second."""

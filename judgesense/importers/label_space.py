@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,14 +14,31 @@ from judgesense.importers.column_names import Column
 from judgesense.importers.labels import ordered
 from judgesense.importers.values import NUMBER, SAME, abbreviated, fold, is_usual, place_of, stated
 from judgesense.importers.word_counts import WordCounts
-from judgesense.tasks import is_scale
+from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import join
 
 
 def comparable(ours: set[str], theirs: set[str]) -> bool:
-    """Whether two vocabularies, folded, share a word, or mean the same (`SAME`)."""
+    """Whether two vocabularies, folded, share a word, mean the same (`SAME`), or one's words are
+    parts of the other's."""
     families = ({*" ".join(family).replace("_", " ").split(" ")} for family in SAME)
-    return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+    same = bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+    return same or bool(longer(ours, theirs) or longer(theirs, ours))
+
+
+def longer(short: Iterable[str], long: Iterable[str]) -> dict[str, str] | None:
+    """Each short label, folded -> the one long label that it is a word of; None where some label is
+    left over or two fit.
+
+    >>> longer(["send", "rewrite"], ["yes, send", "no, rewrite"])
+    {'send': 'yes, send', 'rewrite': 'no, rewrite'}
+    >>> longer(["correct", "wrong"], ["correct", "not correct"])
+    """
+    words = {label: {*re.findall(r"\w+", label)} for label in long}
+    fits = {one: [label for label in words if one in words[label]] for one in short}
+    found = {one: labels[0] for one, labels in fits.items() if len(labels) == 1}
+    whole = len(found) == len(fits) == len(words) == len({*found.values()}) > 1
+    return found if whole else None
 
 
 def concludes(column: Column, labels: Collection[str]) -> tuple[str, ...] | None:
@@ -275,7 +293,13 @@ def _shared(file: _Vocabularies) -> tuple[str, ...] | None:
 def _translated(file: _Vocabularies) -> tuple[str, ...] | None:
     """The verdicts' words as labels, where people's words mean the same (yes, and pass)."""
     ours, known = file.ours, file.known
-    meaning = ours.meaning(known)
+    words = [word for word in ours.classes() if word not in UNDECIDED]
+    turned = longer(known, words)
+    meaning = (
+        ours.meaning(known)
+        or longer(words, known)
+        or (turned and {word: label for label, word in turned.items()})
+    )
     if meaning is None or not {*meaning.values()} <= known.keys():
         return None
     # Of two words for one label, the commonest names it.

@@ -12,6 +12,7 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import filter as filter_names
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def format_of(path: Path) -> str:
         columns = set(next(iter(read_table_rows(path))).columns)
     for name in FORMATS:
         importer = importer_of(name)
-        tables = any(columns >= {*each} for each in importer.row_keys)
+        tables = any(all(filter_names(columns, key) for key in each) for each in importer.row_keys)
         if tables or keys & {*importer.keys}:
             return name
     if suffix in (*SUFFIXES, ".json"):

@@ -7,6 +7,7 @@ a score, and where it keeps them.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Score:
     who: str
     label: Any
     value: Any
+    correction: Any
     why: str | None
     when: str
     error: str | None
@@ -105,9 +107,30 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     labels: dict[tuple[str, str], dict[str, Score]] = {}
     people = [score for score in scores if score.is_by_person]
     tasks = _tasks_of_people(judged, people, pick, items)
+    on_trace: dict[tuple[str, str], set[str]] = {}
+    for score in judged:
+        on_trace.setdefault((score.task, score.cluster), set()).add(score.item)
+    unmatched = 0
     for score in people:
         if task := tasks[score.task]:
-            labels.setdefault((task, score.item), {})[score.who] = score
+            # A person labels the trace of which a judge's score is on the one step, or the reverse.
+            items_of = on_trace.get((task, score.cluster), set())
+            one = len(items_of) == 1 and score.cluster in (score.item, *items_of)
+            item = next(iter(items_of)) if one else score.item
+            labels.setdefault((task, item), {})[score.who] = score
+            unmatched += item not in items_of
+    if unmatched:
+        items.notes.append(
+            f"{unmatched} score{plural_s(unmatched)} by people on what no evaluator scored"
+        )
+    corrected = sum(score.correction is not None for score in judged)
+    if corrected:
+        items.questions.append(
+            f"{path}: people corrected {corrected} of {len(judged)} scores, and nothing says whether "
+            f"they looked at the others. If they did and agreed, add --human {_CORRECTED}; if not, "
+            f"the corrections are no sample of its errors: --pick {shlex.quote(judged[0].task)} "
+            "reads the verdicts alone"
+        )
     beside = [(task, each) for (task, _), by in labels.items() for each in by.values()]
     # One side's labels do not compare with the other's numbers; the numbers of both do.
     numbers = {
@@ -129,6 +152,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
                     "raw_decision": None if score.error else score.given(score.task in numbers),
                     "raw_text": score.why,
                     "error": score.error,
+                    **({_CORRECTED: _corrected(score, score.task in numbers)} if corrected else {}),
                     **({"status": "error"} if score.error else {}),
                     "people": {
                         who: each.given(score.task in numbers)
@@ -137,6 +161,14 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
                 },
                 score.place,
             )
+
+
+_CORRECTED = "corrected"
+"""The column with what a person said instead of a verdict, or with the verdict."""
+
+
+def _corrected(score: Score, number: bool) -> Any:
+    return score.given(number) if score.correction is None else score.correction
 
 
 def _tasks_of_people(
@@ -258,6 +290,8 @@ def _scores(path: Path, items: Items) -> Iterator[Score]:
             who = field_of(values, "who") or "1"
             task = re.sub(r"^wandb\.(annotation|runnable)\.", "", str(name)).partition(":")[0]
             model = field_of(values, "model")
+            # Langfuse numbers the categories of a label in the order of its configuration.
+            coded = values.get("dataType") == "CATEGORICAL"
             judge = str(model or (who if kind == "LLM_JUDGE" else task))
             yield Score(
                 task=task,
@@ -268,7 +302,8 @@ def _scores(path: Path, items: Items) -> Iterator[Score]:
                 if PEOPLE.fullmatch(kind)
                 else judge,
                 label=field_of(values, "label"),
-                value=_verdict_in(field_of(values, "value")),
+                value=None if coded else _verdict_in(field_of(values, "value")),
+                correction=_verdict_in(values.get("correction")),
                 why=None if (why := field_of(values, "why")) is None else str(why),
                 when=str(field_of(values, "when") or ""),
                 error=None if error is None else str(error)[:200],

@@ -100,8 +100,11 @@ KEYS = (
     ("sample_id", "type", "data"),
     ("responses", "suggestions"),
     ("answer", "_task_hash"),
+    ("automatedEvaluationResult", "inputRecord"),
+    ("data_row", "projects"),
+    ("*.responses", "*.responses.status", "*.suggestion"),
 )
-"""Columns of which a file of scores has one set."""
+"""Columns of which a file of scores has one set; a star stands for any name."""
 
 
 def inside(values: Mapping[str, Any], path: str) -> Any:
@@ -146,6 +149,15 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if {"responses", "suggestions"} <= row.keys():
         yield from _argilla(row)
         return
+    if isinstance(held := row.get("automatedEvaluationResult"), Mapping):
+        yield from _bedrock(held)
+        return
+    if isinstance(row.get("data_row"), Mapping) and "projects" in row:
+        yield from _labelbox(row)
+        return
+    if questions := [n[: -len(_RESPONSES)] for n in row if n.endswith(_RESPONSES)]:
+        yield from _argilla_columns(row, questions)
+        return
     if "spec" in row or "final_report" in row or "sample_id" in row:
         yield from _openai_evals(row)
         return
@@ -160,9 +172,61 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from _by_name(held)
             return
         if isinstance(held, list):
-            yield from (each for each in held if isinstance(each, Mapping))
+            yield from (one for each in held if isinstance(each, Mapping) for one in _of_each(each))
             return
     yield row
+
+
+_RESPONSES = ".responses"
+
+
+def _of_each(score: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Opik's score of each of several authors, of which the score itself is the mean."""
+    authors = score.get("value_by_author")
+    for author, own in authors.items() if isinstance(authors, Mapping) and authors else ():
+        if isinstance(own, Mapping):
+            given = {name: value for name, value in own.items() if value not in (None, "")}
+            yield {**score, **given, "created_by": author, "last_updated_by": author}
+    if not authors:
+        yield score
+
+
+def _bedrock(held: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The metrics of an evaluation job of Amazon Bedrock."""
+    for one in filter(lambda each: isinstance(each, Mapping), _listed(held.get("scores"))):
+        details = [each for each in _listed(one.get("evaluatorDetails")) if each]
+        said = details[0] if details and isinstance(details[0], Mapping) else {}
+        yield {
+            "name": str(one.get("metricName")).removeprefix("Builtin."),
+            "value": one.get("result"),
+            "explanation": said.get("explanation"),
+            "model_version": said.get("modelIdentifier"),
+        }
+
+
+def _labelbox(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The choices of people in an export of Labelbox, and a judge's in the metadata of the row."""
+    for each in _listed(row.get("metadata_fields")):
+        name = str(each.get("schema_name")) if isinstance(each, Mapping) else ""
+        if who(name) == JUDGE and not NOT_LABELS.fullmatch(plain(name)) and not _of_model(name):
+            yield {"name": name, "value": each.get("value"), "annotator_kind": "LLM"}
+    projects = [*row["projects"].values()] if isinstance(row["projects"], Mapping) else []
+    for label in _below({"projects": projects}, ("projects", "labels")):
+        for chosen in _below(label.get("annotations"), ("classifications",)):
+            answer = chosen.get("radio_answer")
+            if isinstance(answer, Mapping):
+                yield {
+                    "name": chosen.get("name"),
+                    "value": answer.get("value") or answer.get("name"),
+                    "annotator_kind": "HUMAN",
+                    "created_by": inside(label, "label_details.created_by"),
+                    "updated_at": inside(label, "label_details.updated_at"),
+                }
+
+
+def _of_model(name: str) -> bool:
+    """Whether a name is of a judge's model or prompt, not of its verdict."""
+    return tokens(name)[-1] in ("model", "version", "prompt")
 
 
 def rows_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -258,6 +322,25 @@ def _argilla(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             }
 
 
+def _argilla_columns(
+    row: Mapping[str, Any], questions: Sequence[str]
+) -> Iterator[Mapping[str, Any]]:
+    """The same of a record that is flattened into columns."""
+    people, models = dict[str, Any](), dict[str, Any]()
+    for name in questions:
+        parts = (_listed(row.get(f"{name}.responses{end}")) for end in ("", ".users", ".status"))
+        people[name] = [
+            {"value": value, "user_id": user, "status": status}
+            for value, user, status in zip(*parts, strict=False)
+        ]
+        models[name] = {
+            "value": row.get(f"{name}.suggestion"),
+            "agent": row.get(f"{name}.suggestion.agent"),
+        }
+    models = {name: each for name, each in models.items() if each["value"] is not None}
+    yield from _argilla({"responses": people, "suggestions": models})
+
+
 def _prodigy(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """A person's answer to a task of Prodigy, and what the task says of a judge's verdict."""
     chosen = row.get("accept", [row["answer"]])
@@ -271,7 +354,7 @@ def _prodigy(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         for name, value in told.items()
         if who(name) == JUDGE
         and not NOT_LABELS.fullmatch(plain(name))
-        and tokens(name)[-1] not in ("model", "version", "prompt")
+        and not _of_model(name)
         and isinstance(value, (str, bool, int, float))
     }
     model = next((value for name, value in told.items() if tokens(name)[-1:] == ["model"]), None)
