@@ -25,7 +25,7 @@ from judgesense.files.workbook import header_of_two, workbook_rows
 _FORMULA, _BEGINS = re.compile(r"'*[=+\-@\t\r＝＋－＠]."), frozenset("'=+-@\t\r＝＋－＠")
 """The start of a cell that a spreadsheet would compute, after any apostrophes."""
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".manifest")
 DATASET_FILES = ("state.json", "dataset_dict.json")
 """One of them is in a folder that ``save_to_disk`` of the library datasets wrote."""
 
@@ -308,6 +308,7 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
     ".json": _document_rows,
     ".jsonl": lambda path: in_rows(_json_lines(path)),
     ".ndjson": lambda path: in_rows(_json_lines(path)),
+    ".manifest": lambda path: in_rows(_json_lines(path)),
     ".parquet": _parquet_rows,
     ".xlsx": lambda path: in_rows(Record(*row) for row in workbook_rows(path)),
 }

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import sqrt
 
 from judgesense.answers import parse
@@ -23,9 +24,10 @@ from judgesense.importers.shape import order_in, sides_of
 from judgesense.importers.values import SAME, fold, is_tie, place_of, says_nothing, side_named
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
+from judgesense.text import join
 
 LABELS = ("A", "B", "tie")
-_SHOWN = frozenset(["first", "second", "1", "2", "left", "right"])
+_SHOWN = frozenset(["first", "second", "left", "right"])
 _OWN = ("model a", "model b", "model 1", "model 2")
 _BACK = ("swapped_back", "own_order", "unswapped", "realigned")
 """In the name of a column whose verdicts name the item's own options although letters do."""
@@ -81,7 +83,7 @@ class Choices:
 
     def order_of(self, value: object, names: Sequence[str]) -> str:
         """AB or BA, as `order_named`; AB for a blank cell."""
-        return orderside_named(value, names) or "AB"
+        return order_named(value, names) or "AB"
 
 
 def order_named(value: object, names: Sequence[str] = ()) -> str | None:
@@ -132,6 +134,8 @@ def choices_of(
             "first: write AB and BA, or leave it out with --columns order=:AB"
         )
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
+    if places.keys() == {"0", "1", "2"}:
+        places["0"] = 2
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}
     words = WordCounts.of(found[judged[0]].texts).counts
     chosen = [word for word in words if word in systems or sides.get(word) in (0, 1)]
@@ -153,16 +157,22 @@ def choices_of(
     is_own = found.keys() >= _JUDGESENSE and (is_table or found.keys() >= _OF_JUDGE)
     for name in [n for n in judged if n in letters and not stated & {*_OWN, *_SHOWN}]:
         reading = _as_people(rows, choices, name, people[0]) if people else None
-        is_asked = not is_own and order != ORDER and _has_both(rows, choices, name, roles)
+        word = {n: text for text, n in sides.items() if text in found[name].words}
+        a, b = (found[name].words.get(word.get(n, ""), LABELS[n]) for n in (0, 1))
+        beside = f", as {join([*map(repr, people)])} {'do' if people[1:] else 'does'}"
+        several = len({*map(choices.order_of, found[order].texts, repeat(()))}) > 1
+        differs = _has_both(rows, choices, name, roles) or (several and people)
+        is_asked = not is_own and order != ORDER and differs
         if reading is None and is_asked:
             raise JudgeSenseError(
-                f"{where}: letters in {name!r} may name what was shown (in the order BA, A is the "
-                "second option of the item) or the item's own options (A is the same in both "
-                "orders). Say which: --map A=first,B=second for what was shown, --map "
-                "A=model_a,B=model_b for the item's own"
+                f"{where}: {a} and {b} in {name!r} may name what was shown (in the order BA, {a} is "
+                f"the second option of the item) or the item's own options ({a} is the same in both "
+                f"orders). Say which: --map {a}=first,{b}=second for what was shown, --map "
+                f"{a}=model_a,{b}=model_b for the item's own"
+                f"{beside if people else ''}"
             )
         if reading is None:
-            other = "A=first,B=second" if is_own else "A=model_a,B=model_b"
+            other = f"{a}=first,{b}=second" if is_own else f"{a}=model_a,{b}=model_b"
             notes.append(
                 f"letters in {name!r} name {'the own options of an item' if is_own else _FIRST}; "
                 f"to read them otherwise, add --map {other}"

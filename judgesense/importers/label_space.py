@@ -12,7 +12,16 @@ from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
 from judgesense.importers.labels import ordered
-from judgesense.importers.values import NUMBER, SAME, abbreviated, fold, is_usual, place_of, stated
+from judgesense.importers.values import (
+    NUMBER,
+    SAME,
+    abbreviated,
+    fold,
+    is_usual,
+    place_of,
+    says_nothing,
+    stated,
+)
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import join
@@ -170,7 +179,8 @@ def _mapped(file: _Vocabularies) -> tuple[str, ...]:
         for key, word in file.words_of(name for name in named if name not in file.scores)
         if key not in translated and not (has_limits and NUMBER.fullmatch(word))
     ]
-    return ordered(_distinct([*file.mapping.values(), *rest]))
+    named = [label for label in file.mapping.values() if not says_nothing(label)]
+    return ordered(_distinct([*named, *rest]))
 
 
 def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
@@ -272,6 +282,7 @@ def _shared(file: _Vocabularies) -> tuple[str, ...] | None:
     ours, known = file.ours, file.known
     if not ours.counts.keys() & known.keys():
         return None
+    _require_one_code(file)
     rated = [int(word) for word in ours.counts if is_scale([word])] if is_scale(known) else []
     most = max(map(int, known)) if rated else 0
     if rated and max(rated) > most + 1:
@@ -288,6 +299,42 @@ def _shared(file: _Vocabularies) -> tuple[str, ...] | None:
     if own and not is_scale(known):
         file.notes.append(f"no person gave {join(own)}: verdicts of their own")
     return ordered([*known.values(), *own])
+
+
+_MISSING = frozenset(["9", "99", "999", "-1", "-9", "-99"])
+"""Codes of an answer that is missing."""
+
+
+def codes_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Two whole numbers that stand for yes and no, without those for a missing answer; else ().
+
+    >>> codes_of(["1", "2", "9"]), codes_of(["0", "1"]), codes_of(["1", "2", "3"])
+    (('1', '2'), ('0', '1'), ())
+    """
+    codes = tuple(sorted({*words} - _MISSING))
+    return codes if len(codes) == 2 and is_scale(codes) else ()
+
+
+def _require_one_code(file: _Vocabularies) -> None:
+    """Raise JudgeSenseError where two codes are a judge's and two others people's."""
+    ours, theirs = codes_of(file.ours.counts), codes_of(file.theirs.counts)
+    if ours and theirs and ours != theirs:
+        raise JudgeSenseError(f"{file.where}: {code_question(ours, theirs, file.theirs.counts)}")
+
+
+def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[str]) -> str:
+    """The question which of people's codes is which of a judge's, with the maps that say it."""
+    shared, (other,) = [c for c in theirs if c in ours], [c for c in ours if c not in theirs][-1:]
+    (alone,) = [code for code in theirs if code not in ours][-1:]
+    rest = "".join(f",{code}=n/a" for code in words if code not in theirs)
+    same = f"{other}={alone}{rest}"
+    scale = f"{ours[0]}..{ours[1]}={theirs[0]}..{theirs[1]}{rest}"
+    maps = [f"--map {shlex.quote(each)}" for each in ([same] if shared else []) + [scale]]
+    return (
+        f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}: which is "
+        f"which? {' if ' + shared[0] + ' means the same to both, ' if shared else ''}{maps[0]}"
+        f"{f'; if {theirs[1]} is the judge’s {ours[1]}, {maps[1]}' if maps[1:] else ''}"
+    )
 
 
 def _translated(file: _Vocabularies) -> tuple[str, ...] | None:

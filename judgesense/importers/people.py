@@ -21,6 +21,7 @@ from judgesense.importers.values import (
     label_in,
     misspelt,
     number_in,
+    says_nothing,
     spellings,
     stated,
     word_of,
@@ -199,7 +200,8 @@ class _Reader:
         """The label that a cell states, its word if it states none, None for no verdict."""
         if cell not in self._known:
             word = word_of(cell)
-            self._known[cell] = None if word is None else self._read(word)
+            read = None if word is None else self._read(word)
+            self._known[cell] = None if says_nothing(read) else read  # --map 9=n/a
             spelled = self._mapped | {fold(label): label for label in self._labels}
             if word is not None and fold(word) not in spelled:
                 near = abbreviated(word, spelled)

@@ -39,6 +39,7 @@ from judgesense.importers.who import (
     tokens,
     who,
 )
+from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -349,7 +350,9 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     ]
     by_name = {plain(name): name for name in reversed([*found])}
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
-    concluding = [n for n in models if concludes(found[n], vocabulary)]
+    concluding = [n for n in models if concludes(found[n], vocabulary)] or [
+        n for n in models if is_usual({*WordCounts.of(found[n].texts).classes()})
+    ]
     models = [name for name in models if found[name].numeric] or concluding
     return (
         named or usual or alike or [by_name[key] for key in outputs if key in by_name][:1] or models

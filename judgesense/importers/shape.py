@@ -65,6 +65,8 @@ _LEADS = re.compile(
     re.IGNORECASE,
 )
 """What is shown first: ``A/B``, ``B → A``, ``B first``."""
+_LETTER_OF = re.compile(r"\(\s*([^()=]+?)\s*=\s*([ABab12])\s*\)")
+"""In a column's name, which letter a system had: ``run 2 (baseline=B)``."""
 _AB, _BA = frozenset(_FORWARD.split()), frozenset(_BACKWARD.split())
 """In the name of a column of verdicts, the order of the options."""
 _ORDER = frozenset({"order", "pass", "position", "positions", "game", "round", "g", "options"})
@@ -306,6 +308,12 @@ def _without(rows: Rows, names: set[str]) -> Rows:
 def _both_orders(found: Columns) -> tuple[str, str] | None:
     """The columns with the verdicts in the orders AB and BA; None without them."""
     by_stem: dict[str, dict[int, str]] = {}
+    letters = [(name, match) for name in found if (match := _LETTER_OF.search(name))]
+    for name, match in letters if len(letters) == 2 else ():
+        first = match[1] == letters[0][1][1]  # The system that the first column calls A, or B.
+        order = (match[2].upper() in "A1") == (letters[0][1][2].upper() in "A1")
+        if found[name].labels and who(name) != PERSON:
+            by_stem.setdefault("", {}).setdefault(int(first != order), name)
     labels = {"_".join(tokens(name)): name for name, column in found.items() if column.labels}
     for name in labels.values():
         if who(name) != PERSON and (order := order_in(name)) is not None:

@@ -1,4 +1,5 @@
-"""Tables that tools write: AlpacaEval's annotations, lm-eval's samples, promptfoo's CSV."""
+"""Tables that tools write: AlpacaEval's annotations, lm-eval's samples, promptfoo's CSV, manifests of
+SageMaker Ground Truth."""
 
 from __future__ import annotations
 
@@ -40,6 +41,9 @@ def table_of_tool(
         return _of_lm_eval, {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
     if {"Status", "Score", "Named Scores", "Grader Reason"} <= found.keys():
         return None, {"raw_decision": "Status", "raw_text": "Grader Reason"}
+    ends = "-metadata.human-annotated"
+    if jobs := [n.removesuffix(ends) for n in found if n.endswith(ends)]:
+        return partial(_of_ground_truth, name=jobs[-1]), {"gold": jobs[-1]}
     if graded := [name for name, column in found.items() if _is_graded(column)]:
         added = {"raw_decision": VERDICT, "system_id": SYSTEM, "item_id": ITEM}
         return partial(_of_promptfoo, names=graded), added
@@ -87,6 +91,17 @@ def _of_lm_eval(rows: Rows) -> Rows:
     while any(isinstance(answer, list) for answer in answers):
         answers = [(a[0] if a else None) if isinstance(a, list) else a for a in answers]
     return Rows({**rows.columns, VERDICT: answers}, rows.places)
+
+
+def _of_ground_truth(rows: Rows, name: str) -> Rows:
+    """The rows with a job's labels by their names, and without those that a model gave."""
+    told = [cell if isinstance(cell, dict) else {} for cell in rows.columns[f"{name}-metadata"]]
+    labels = zip(told, rows.columns[name], strict=True)
+    given = [each.get("class-name", label) for each, label in labels]
+    by_people = [each.get("human-annotated") == "yes" for each in told]
+    cells = [label if own else None for label, own in zip(given, by_people, strict=True)]
+    rest = [{k: v for k, v in each.items() if k != "class-name"} for each in told]
+    return Rows({**rows.columns, name: cells, f"{name}-metadata": rest}, rows.places)
 
 
 _GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\]\s*(?:\([^)]*\))?\s*")

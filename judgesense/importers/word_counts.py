@@ -78,6 +78,8 @@ class WordCounts(NamedTuple):
         """
         common = sorted(self.counts, key=lambda word: -self.counts[word])
         total = sum(self.counts.values())
+        if leads := self._leads(total):
+            return leads
         common = [word for n, word in enumerate(common) if not _inflects(word, common[:n])]
         short = [word for word in common if len(word.split()) < 3 and len(word) <= LONGEST]
         words = tuple(self.spelled[word] for word in short)
@@ -98,6 +100,17 @@ class WordCounts(NamedTuple):
         if len(rest) > 1 and is_usual(rest) and not is_usual(kept):
             kept = {w: kept[w] for w in kept if w in rest or is_usual([*rest, w])}
         return kept
+
+    def _leads(self, total: int) -> dict[str, str]:
+        """Yes and no where nearly all answers say why, too: ``PASS - covers the point``."""
+        leads: Counter[str] = Counter()
+        spelled: dict[str, str] = {}
+        for word, count in self.counts.items():
+            lead, dash, _ = self.spelled[word].partition(" - ")
+            if dash and place_of(fold(lead), SAME[0]) is not None:
+                leads[fold(lead)] += count
+                spelled.setdefault(fold(lead), lead)
+        return spelled if len(leads) == 2 and 10 * leads.total() > 9 * total else {}
 
     def synonyms(self, known: Mapping[str, str]) -> dict[str, str]:
         """Folded words of ``known`` that mean yes or no as a more frequent one does, and that."""
