@@ -24,7 +24,7 @@ from judgesense.importers.column_names import ROLES, columns_of, plain
 from judgesense.importers.columns import COMPARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.outputs import OUTPUT, Levels, Outputs
-from judgesense.importers.reading import Understood, understand
+from judgesense.importers.reading import FileReading, understand
 from judgesense.importers.values import with_other
 from judgesense.log.folder import RUN_FILE
 from judgesense.log.invocation import invocation
@@ -237,7 +237,7 @@ class _File:
     """
 
     path: Path
-    understood: Understood
+    understood: FileReading
     joined: LabelsByPerson = field(default_factory=dict)
     chances: Mapping[str, float] = field(default_factory=dict)
 

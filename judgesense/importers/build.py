@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
+from judgesense.importers.answer_reader import AnswerReader, Parser
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.labels import TaskLabels, show_labels
 from judgesense.importers.people import Vocabulary
-from judgesense.importers.readings import Parser, Readings
 from judgesense.importers.rows import SPOOLED, batch_of, checked
 from judgesense.tasks import is_scale
 
@@ -71,7 +71,7 @@ def build_parts(
             name: tuple((stated[name].labels if name in stated else labels) or task.space(name))
             for name, task in tasks.items()
         }
-        readings = Readings(spaces, parse)
+        readings = AnswerReader(spaces, parse)
         with pq.ParquetFile(path) as file:
             n, groups = file.metadata.num_rows, range(file.num_row_groups)
             size = sum(file.metadata.row_group(at).total_byte_size for at in groups)

@@ -24,7 +24,6 @@ from judgesense.importers.shape import order_in, sides_of
 from judgesense.importers.values import SAME, fold, is_tie, place_of, says_nothing, side_named
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
-from judgesense.text import join
 
 LABELS = ("A", "B", "tie")
 _SHOWN = frozenset(["first", "second", "left", "right"])
@@ -136,6 +135,8 @@ def choices_of(
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
     if places.keys() == {"0", "1", "2"}:
         places["0"] = 2
+    if any("[[C]]" in found[name].texts for name in judged):
+        places["c"] = 2  # MT-Bench's prompt for pairs asks for it.
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}
     words = WordCounts.of(found[judged[0]].texts).counts
     chosen = [word for word in words if word in systems or sides.get(word) in (0, 1)]
@@ -159,17 +160,16 @@ def choices_of(
         reading = _as_people(rows, choices, name, people[0]) if people else None
         word = {n: text for text, n in sides.items() if text in found[name].words}
         a, b = (found[name].words.get(word.get(n, ""), LABELS[n]) for n in (0, 1))
-        beside = f", as {join([*map(repr, people)])} {'do' if people[1:] else 'does'}"
         several = len({*map(choices.order_of, found[order].texts, repeat(()))}) > 1
         differs = _has_both(rows, choices, name, roles) or (several and people)
         is_asked = not is_own and order != ORDER and differs
         if reading is None and is_asked:
             raise JudgeSenseError(
-                f"{where}: {a} and {b} in {name!r} may name what was shown (in the order BA, {a} is "
-                f"the second option of the item) or the item's own options ({a} is the same in both "
-                f"orders). Say which: --map {a}=first,{b}=second for what was shown, --map "
+                f"{where}: {a} and {b} in {name!r} may name what was shown (in the order BA, {a} "
+                f"is the second option of the item) or the item's own options ({a} is the same in "
+                f"both orders). Say which: --map {a}=first,{b}=second for what was shown, --map "
                 f"{a}=model_a,{b}=model_b for the item's own"
-                f"{beside if people else ''}"
+                f"{f', as people name them in {people[0]!r}' if people else ''}"
             )
         if reading is None:
             other = f"{a}=first,{b}=second" if is_own else f"{a}=model_a,{b}=model_b"

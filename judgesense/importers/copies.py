@@ -30,7 +30,7 @@ class Copies:
         self._values: dict[str, dict[int, bool]] = {}
         self._families: dict[str, set[str]] = {}
 
-    def noted(self, rows: Rows) -> Rows:
+    def record(self, rows: Rows) -> Rows:
         """The rows, after the texts of their items and the families of their wordings are noted."""
         if FAMILY in rows.columns:
             wordings = texts_of(self._columns.column(rows, "template_id")) or ()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
-from judgesense.importers.labels import ordered
+from judgesense.importers.labels import with_every_rating
 from judgesense.importers.values import (
     NUMBER,
     SAME,
@@ -88,11 +88,13 @@ def space_of(
     texts = [name for name in judged if name in file.columns and not file.columns[name].labels]
     if texts or not file.ours.counts:
         _require_stated(file, texts)
-        return ordered(file.known.values()) or None  # The labels are looked for in the texts.
+        return (
+            with_every_rating(file.known.values()) or None
+        )  # The labels are looked for in the texts.
     if labels := _sides(file):
         return labels
     if not file.known:
-        return ordered(file.ours.classes().values())
+        return with_every_rating(file.ours.classes().values())
     if len(file.known) == 1:
         file = file._replace(known={**file.ours.classes(), **file.known})
     rules: tuple[Callable[[_Vocabularies], tuple[str, ...] | None], ...] = (
@@ -180,7 +182,7 @@ def _mapped(file: _Vocabularies) -> tuple[str, ...]:
         if key not in translated and not (has_limits and NUMBER.fullmatch(word))
     ]
     named = [label for label in file.mapping.values() if not says_nothing(label)]
-    return ordered(_distinct([*named, *rest]))
+    return with_every_rating(_distinct([*named, *rest]))
 
 
 def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
@@ -197,7 +199,7 @@ def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
         f"scores from 0 to 1 are cut in the middle: {good} from 0.5 on; for another cut "
         f"add --map {shlex.quote(f'>=0.7={good},<0.7={bad}')}"
     )
-    return ordered(_distinct([good, bad]))
+    return with_every_rating(_distinct([good, bad]))
 
 
 def _not_labels(file: _Vocabularies) -> JudgeSenseError:
@@ -298,7 +300,7 @@ def _shared(file: _Vocabularies) -> tuple[str, ...] | None:
         own += [f"{n}" for n in rated if least <= n <= top and f"{n}" not in known]
     if own and not is_scale(known):
         file.notes.append(f"no person gave {join(own)}: verdicts of their own")
-    return ordered([*known.values(), *own])
+    return with_every_rating([*known.values(), *own])
 
 
 _MISSING = frozenset(["9", "99", "999", "-1", "-9", "-99"])
@@ -329,11 +331,11 @@ def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[st
     rest = "".join(f",{code}=n/a" for code in words if code not in theirs)
     same = f"{other}={alone}{rest}"
     scale = f"{ours[0]}..{ours[1]}={theirs[0]}..{theirs[1]}{rest}"
-    maps = [f"--map {shlex.quote(each)}" for each in ([same] if shared else []) + [scale]]
+    one = f"--map {shlex.quote(same)} if {shared[0]} means the same to both, or " if shared else ""
     return (
-        f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}: which is "
-        f"which? {' if ' + shared[0] + ' means the same to both, ' if shared else ''}{maps[0]}"
-        f"{f'; if {theirs[1]} is the judge’s {ours[1]}, {maps[1]}' if maps[1:] else ''}"
+        f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}; say which "
+        f"is which: {one}--map {shlex.quote(scale)} if people's {theirs[1]} is the judge's "
+        f"{ours[1]}"
     )
 
 
@@ -358,12 +360,12 @@ def _translated(file: _Vocabularies) -> tuple[str, ...] | None:
         f"labels are read as verdicts: {','.join(map('='.join, pairs))}. To read them "
         "otherwise, add --map"
     )
-    return ordered(_distinct([by_label.get(word, word) for word in known.values()]))
+    return with_every_rating(_distinct([by_label.get(word, word) for word in known.values()]))
 
 
 def _stated(file: _Vocabularies) -> tuple[str, ...] | None:
     """People's labels, where the verdicts are short texts that state them."""
-    labels = ordered(file.known.values())
+    labels = with_every_rating(file.known.values())
     return labels if _states(file.ours, labels) else None
 
 

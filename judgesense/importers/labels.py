@@ -68,7 +68,7 @@ class TaskLabels:
                 f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
                 f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
             )
-        return ordered(named) if self.ordered or is_scale(named) else tuple(named)
+        return with_every_rating(named) if self.ordered or is_scale(named) else tuple(named)
 
     def _common_answers(self) -> list[str]:
         """The judges' answers, case-folded, that are frequent and of the kind of most."""
@@ -144,7 +144,7 @@ def show_labels(tasks: dict[str, TaskLabels], columns: Columns) -> None:
             tasks.setdefault(task, TaskLabels()).add(column, value, count)
 
 
-def ordered(words: Iterable[str]) -> tuple[str, ...]:
+def with_every_rating(words: Iterable[str]) -> tuple[str, ...]:
     """Labels as text, or a scale with every rating: one that nobody gave is a label, too."""
     names = sorted(set(words))
     if not names or not is_scale(names):

@@ -25,12 +25,12 @@ from judgesense.files.disk import refuse_links, require_file, sha256_of
 from judgesense.files.documents import read_json
 from judgesense.files.tables import SUFFIXES, Rows, is_dataset, read_table_rows
 from judgesense.importers import FORMATS, Importer, Items
+from judgesense.importers.answer_reader import Parser
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.copies import Copies
 from judgesense.importers.items import ItemColumns
 from judgesense.importers.people import PeopleLabels, Vocabulary
-from judgesense.importers.readings import Parser
 from judgesense.importers.shape import Step
 from judgesense.log.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
 from judgesense.log.invocation import invocation
@@ -197,7 +197,7 @@ def import_log(
             items = ItemColumns(hidden, column_map, (ROW, "labels", *(people or ())))
             copies = Copies(column_map, (ROW, "labels", *(people or ())))
             if column_map.given.get("raw_decision") != EVERY_OTHER:
-                blocks = map(copies.noted, map(items.kept, blocks))
+                blocks = map(copies.record, map(items.kept, blocks))
 
             def write(table: pa.Table) -> None:
                 name = f"part-{len(parts):05}.parquet"

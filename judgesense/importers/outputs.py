@@ -15,7 +15,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import COMPARED, values_in
-from judgesense.importers.reading import Understood
+from judgesense.importers.reading import FileReading
 from judgesense.importers.rows import cells_in, texts_of
 from judgesense.importers.values import number_in
 from judgesense.text import join
@@ -34,7 +34,7 @@ _HASH_OF_OUTPUT = re.compile(rf"({_NAMES})_?{_HASH.pattern}")
 
 @dataclass(frozen=True)
 class Outputs:
-    """A step of an import that adds a column with the output of each row, folded.
+    """A step of an import that adds a column with the output of each row, compared_text.
 
     ``names`` are the columns with the output, several where the judge chooses between them; none
     where the file has none.
@@ -44,7 +44,7 @@ class Outputs:
     source: str
 
     @classmethod
-    def of(cls, path: Path, file: Understood, stated: str | None) -> Outputs:
+    def of(cls, path: Path, file: FileReading, stated: str | None) -> Outputs:
         """The columns with the output in a file, or the one that is ``stated``.
 
         A text goes before its hash, and the hash of an output before that of an input. Raises
@@ -82,7 +82,7 @@ class Outputs:
         cells = [values_in(rows, name) or [None] * len(rows) for name in self.names]
         outputs = [
             # Two outputs that nobody knows are not the same.
-            "\n\n".join(map(folded, output))
+            "\n\n".join(map(compared_text, output))
             if all(map(_is_known, output))
             else f"unknown {self.source} {place}"
             for place, *output in zip(rows.places, *cells, strict=True)
@@ -150,12 +150,12 @@ def _is_known(value: Any) -> bool:
     return value is not None and value is not ABSENT and str(value).strip() not in ("", "nan")
 
 
-def folded(value: Any) -> str:
+def compared_text(value: Any) -> str:
     """A text as outputs are compared: in one Unicode form, without spaces at the ends of lines.
 
     Case and spaces inside a line stay, because they may be what was judged.
 
-    >>> folded("a  b \\r\\nc\\n") == folded("a  b\\nc")
+    >>> compared_text("a  b \\r\\nc\\n") == compared_text("a  b\\nc")
     True
     """
     if isinstance(value, (dict, list)):

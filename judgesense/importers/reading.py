@@ -37,7 +37,7 @@ _SHOWN = {
 }
 
 
-class Understood(NamedTuple):
+class FileReading(NamedTuple):
     """How a file is read: ``columns``, ``people``, ``labels``, ``mapping``, ``texts`` and ``steps``
     as `judgesense.importers.log.import_log` takes them, and ``lines`` that say it to a person."""
 
@@ -72,7 +72,7 @@ def understand(
     labels: Sequence[str] | None = None,
     is_log: bool = False,
     **given: Any,
-) -> Understood:
+) -> FileReading:
     """How a file is read; ``labels`` and what else is ``given`` to `lay_out` is taken as it is.
 
     In a log of another tool people's labels are inside other columns (``metadata.label``). Raises
@@ -106,9 +106,9 @@ def understand(
     late = [partial(_without_tasks, task, left_out)] if left_out else []
     texts = [name for name in judged if name in found and not found[name].labels]
     parts = _parts(layout, judged, people, space, tasks, where)
-    if not is_log and (unused := _unused(found, judged, people, roles, space, notes)):
+    if not is_log and (unused := _unused(layout, judged, people, space, notes)):
         notes.append(unused)
-    return Understood(
+    return FileReading(
         roles,
         tuple(people),
         space,
@@ -148,17 +148,17 @@ def _parts(
 
 
 def _unused(
-    found: Columns,
+    layout: Layout,
     judged: Sequence[str],
     people: Sequence[str],
-    roles: Mapping[str, str],
     labels: Sequence[str] | None,
     notes: Sequence[str],
 ) -> str | None:
     """The note on columns that look like labels and are not used."""
-    used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
-    used |= {name for name in found if any(repr(name) in note for note in notes)}
-    return looks_like_labels(found, used, labels or ())
+    used = {*judged, *people, *(s for each in layout.roles.values() for s in each.split(","))}
+    used |= {layout.choices.order} if layout.choices else set()
+    used |= {name for name in layout.found if any(repr(name) in note for note in notes)}
+    return looks_like_labels(layout.found, used, labels or ())
 
 
 _IDENTITY = re.compile(

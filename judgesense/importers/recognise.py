@@ -23,7 +23,7 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, values_in
-from judgesense.importers.label_space import comparable, concludes
+from judgesense.importers.label_space import code_question, codes_of, comparable, concludes
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
 from judgesense.importers.shape import sides_of
@@ -183,6 +183,29 @@ def _are_systems(column: Column, systems: Sequence[str]) -> bool:
     return 10 * sum(named) > 9 * column.filled
 
 
+_RANKING = re.compile(r"\w+(?:\s*[>=<≻~]\s*\w+){2,}")
+
+
+def _are_rankings(column: Column) -> bool:
+    """Whether most cells rank three answers or more: ``A > C = B``."""
+    ranked = sum(n for text, n in column.texts.items() if _RANKING.fullmatch(text))
+    return 2 * ranked > column.filled > 0
+
+
+def _ask_codes(found: Columns, judged: Sequence[str], where: str) -> None:
+    """Raise JudgeSenseError for a column of two other codes than a judge's on what that is on, in
+    which nobody says whose they are: ``V7_code`` (1, 2) beside ``LLM_V7`` (0, 1)."""
+    for name, column in found.items():
+        for own in (n for n in judged if n in found and n != name):
+            ours, theirs = codes_of(found[own].words), codes_of(column.words)
+            if ours and theirs and ours != theirs and akin(subject(own), subject(name)):
+                raise JudgeSenseError(
+                    f"{where}: {name!r} may be people's labels of {own!r}; if it is, add --human "
+                    f"{shlex.quote(name)}: {code_question(ours, theirs, column.words)}. If not, "
+                    f"name the verdicts alone: --verdict {shlex.quote(own)}"
+                )
+
+
 def _with_final(
     found: Columns, judged: Sequence[str], people: list[str], notes: list[str]
 ) -> list[str]:
@@ -285,8 +308,16 @@ def recognise(
             f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels. "
             "To read other columns, add --human COLUMN"
         )
+    if judged and not (asked or verdicts or is_log):
+        _ask_codes(found, judged, where)
     if not (people or is_log):
         asked = _with_final(found, judged, asked, notes)
+    if ranked := [name for name in found if _are_rankings(found[name])]:
+        raise JudgeSenseError(
+            f"{where}: {join([*map(repr, ranked)])} rank answers ({found[ranked[0]].shown}), and a "
+            "verdict is one label: write a row for each two answers, with the better one, or the "
+            "best answer alone, and name these columns with --verdict and --human"
+        )
     if not judged:
         alike = _alike(found)
         first, rest = (shlex.quote(",".join(names)) for names in (alike[:1], alike[1:]))

@@ -21,7 +21,7 @@ from judgesense.importers.columns import ITEM, ROW, TARGETS, VERDICT
 from judgesense.importers.label_space import concludes
 from judgesense.importers.rows import fits
 from judgesense.importers.shape import order_in
-from judgesense.importers.values import SAME, place_of
+from judgesense.importers.values import LONGEST, SAME, place_of
 from judgesense.importers.who import JUDGE, who
 from judgesense.text import join
 
@@ -51,6 +51,8 @@ def roles_of(
                 and found[name].filled
                 and (fits(target, found[name].texts) or is_named(target, key, found[name]))
             ):
+                if target == "system_id" and max(map(len, found[name].texts)) > 3 * LONGEST:
+                    continue  # The answers themselves.
                 if target == "task" and (values := len(found[name].texts)) > MOST_TASKS:
                     notes.append(
                         f"{name!r} has {values} values, too many for tasks: not used. If rows with "

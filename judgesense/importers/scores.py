@@ -126,9 +126,9 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     corrected = sum(score.correction is not None for score in judged)
     if corrected:
         items.questions.append(
-            f"{path}: people corrected {corrected} of {len(judged)} scores, and nothing says whether "
-            f"they looked at the others. If they did and agreed, add --human {_CORRECTED}; if not, "
-            f"the corrections are no sample of its errors: --pick {shlex.quote(judged[0].task)} "
+            f"{path}: people corrected {corrected} of {len(judged)} scores, and nothing says "
+            f"whether they looked at the others. If they did and agreed, add --human "
+            f"{_CORRECTED}; if not, the corrections are no sample of its errors: --pick {shlex.quote(judged[0].task)} "
             "reads the verdicts alone"
         )
     beside = [(task, each) for (task, _), by in labels.items() for each in by.values()]

@@ -25,8 +25,8 @@ from judgesense.importers.column_names import (
 )
 from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
+from judgesense.importers.summary_rows import SummaryRows
 from judgesense.importers.tool_tables import table_of_tool
-from judgesense.importers.trailers import Trailers
 from judgesense.importers.values import (
     SAME,
     fold,
@@ -127,13 +127,13 @@ def shape_of(
     labels: where there are any, each row is a verdict, or one of the ``criteria`` named.
     """
     shape, taken = Shape(), {*given}
-    trailers = Trailers()
-    held, size = columns_of(map(trailers, read()))
-    if trailers.count:
-        shape.steps.append(Trailers())
+    summaries = SummaryRows()
+    held, size = columns_of(map(summaries, read()))
+    if summaries.count:
+        shape.steps.append(SummaryRows())
         shape.notes.append(
-            f"{trailers.count} row{plural_s(trailers.count)} of averages, totals or a remark "
-            f"{'are' if trailers.count > 1 else 'is'} no row"
+            f"{summaries.count} row{plural_s(summaries.count)} of averages, totals or a remark "
+            f"{'are' if summaries.count > 1 else 'is'} no row"
         )
     found: Columns = held
     index = {name for name in found if name not in taken and _is_index(name, found[name], size)}

@@ -1,5 +1,5 @@
-"""Tables that tools write: AlpacaEval's annotations, lm-eval's samples, promptfoo's CSV, manifests of
-SageMaker Ground Truth."""
+"""Tables that tools write: AlpacaEval's annotations, lm-eval's samples, promptfoo's CSV, and the
+manifests of SageMaker Ground Truth."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ _POINTS = re.compile(
 """A score with a comma for its point, or with the word for points."""
 
 _BLANK = (
-    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,¿?,n.a.,k. a.,k.a.,keine angabe,s/o,"
-    "n. v.,not applicable,no procede,no aplica,entfällt,sans objet,n.v.t.,não se aplica"
+    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,¿?,n.a.,k. a.,k.a.,keine angabe,"
+    "s/o,n. v.,not applicable,no procede,no aplica,entfällt,sans objet,n.v.t.,não se aplica"
 )
 _NOTHING = frozenset(_BLANK.split(","))
 _AT_START = re.compile(

@@ -217,7 +217,7 @@ def import_table(
         for rows in through(steps, read_table_rows(path)):
             for name, values in numbers.items():
                 values += _numbers(rows, roles.get(name, name))
-            yield copies.noted(gold.labelled(rows))
+            yield copies.record(gold.labelled(rows))
 
     parts: list[pa.Table] = []
     facts = build_parts(blocks(), columns, space, stated, parts.append)

@@ -17,9 +17,9 @@ _MODELS = (
     "llm llms ai ki ia gpt* chatgpt* claude* gemini* llama* qwen* mistral* mixtral* ministral* "
     "gemma* deepseek* grok* sonnet* haiku* opus* o1 o3 o4 kimi* glm* phi phi3 phi4 yi ernie* "
     "falcon* vicuna* granite* nemotron* hunyuan* palm bard davinci* selene prometheus geval "
-    "auto autograde autograder autorater autojudge* autoeval autoscore automated automatic automatisch* "
-    "automatique automático automática model models modelo* modello modèle* modele modell bot "
-    "machine 大模型 模型 自動 自动 機械 모델 자동 модель* ии yapay zeka"
+    "auto autograde autograder autorater autojudge* autoeval autoscore automated automatic "
+    "automatisch* automatique automático automática model models modelo* modello modèle* modele modell "
+    "bot machine 大模型 模型 自動 自动 機械 모델 자동 модель* ии yapay zeka"
 )
 """A model, also where other words name people: ``llm_annotator``."""
 _JUDGES = (
@@ -31,8 +31,8 @@ _PEOPLE = (
     "hum human* humain* people person persona expert* esperto esperti especialista* specialist sme "
     "smes reviewer* rater* voter* annotator* annotated annotation* annotatore annotateur* "
     "anotador* anotadora labeler* labeller* coder* worker* crowd* qa panel gold golden truth "
-    "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* arbit* "
-    "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
+    "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
+    "arbit* revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
     "annotatric* évaluatric* valutatric* revisora relecteur* relectrice* correcteur* bewerter* "
     "korrektor* maintainer* auditor* adjudicat* insan uzman* człowiek ekspert* "
     "человек* люди эксперт* асессор* разметчик* людина експерт* "
@@ -40,8 +40,8 @@ _PEOPLE = (
     "教师 教師 老师 先生 교사 医生 医師 审核员 標注 标注 評価者 사람 평가자 전문가 검수 仲裁"
 )
 _FINAL = (
-    "final* consens* konsens* arbit* adjudicat* agreed reconciled retenu* endgültig* definitiv* 仲裁 "
-    "最終 最终 確定 确定"
+    "final* consens* konsens* arbit* adjudicat* agreed reconciled retenu* endgültig* definitiv* "
+    "仲裁 最終 最终 確定 确定"
 )
 """What people agreed on in the end, or one of them decided."""
 _PERHAPS = (

@@ -16,7 +16,7 @@ import judgesense
 from judgesense.cli import app
 from judgesense.comparison.score_noise import _items_needed
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.outputs import folded
+from judgesense.importers.outputs import compared_text
 from judgesense.statistics.attribution import FEWEST_ANCHORS, anchors_differ, attribute
 
 JUDGE = {"model": "m-1", "prompt_hash": "aa", "scale": "1-10"}
@@ -332,10 +332,10 @@ def test_runs_of_a_rubric(tmp_path: Path) -> None:
 
 
 def test_folding_keeps_what_may_be_judged() -> None:
-    assert folded("a \r\nb\n") == folded("a\nb")
-    assert folded("  a") != folded("a")
-    assert folded("A") != folded("a")
-    assert folded("10²") != folded("102")
+    assert compared_text("a \r\nb\n") == compared_text("a\nb")
+    assert compared_text("  a") != compared_text("a")
+    assert compared_text("A") != compared_text("a")
+    assert compared_text("10²") != compared_text("102")
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{7*7}}"

@@ -9,12 +9,12 @@ _SUMS = (
     "% σ ø average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
     "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
 )
-_TRAILER = frozenset(_SUMS.split())
+_SUMMARY = frozenset(_SUMS.split())
 _LAST = 5
 """The rows at the end of a block among which remarks are looked for."""
 
 
-class Trailers:
+class SummaryRows:
     """Leaves out the rows in which a spreadsheet sums up (such a word, and numbers only), and the
     remarks at its end: a text alone in its row."""
 
@@ -27,7 +27,7 @@ class Trailers:
             at
             for values in rows.columns.values()
             for at, value in enumerate(values)
-            if isinstance(value, str) and len(value) < 12 and {*fold(value).split()[:1]} & _TRAILER
+            if isinstance(value, str) and len(value) < 12 and {*fold(value).split()[:1]} & _SUMMARY
         }
         left_out = {at for at in marked if self._sums_up(rows, at)} | self._remarks(rows)
         if not left_out:

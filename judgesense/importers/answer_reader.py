@@ -42,7 +42,7 @@ class _Reading(NamedTuple):
     error: str | None
 
 
-class Readings:
+class AnswerReader:
     """Reads an import's rows, table by table.
 
     ``spaces`` are the labels of each task. ``counts`` are the rows by status, and ``unknown`` the
