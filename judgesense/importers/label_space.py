@@ -30,9 +30,9 @@ from judgesense.text import join
 def comparable(ours: set[str], theirs: set[str]) -> bool:
     """Whether two vocabularies, folded, share a word, mean the same (`SAME`), or one's words are
     parts of the other's."""
-    families = ({*" ".join(family).replace("_", " ").split(" ")} for family in SAME)
-    same = bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
-    return same or bool(longer(ours, theirs) or longer(theirs, ours))
+    same = any(all(place_of(w, family) is not None for w in ours | theirs) for family in SAME)
+    parts = longer(ours, theirs) or longer(theirs, ours)
+    return bool(ours & theirs or (ours and theirs and (same or parts)))
 
 
 def longer(short: Iterable[str], long: Iterable[str]) -> dict[str, str] | None:
@@ -153,7 +153,7 @@ class _Vocabularies(NamedTuple):
         scores = [n for n, c in columns.items() if c.decimals or (c.numeric and not c.labels)]
         verdicts, labels = {*ours.counts}, {*theirs.counts}
         one_kind = is_scale(verdicts) == is_scale(labels) or comparable(verdicts, labels)
-        states_labels = not mapping and not scores and _states(ours, tuple(known.values()))
+        states_labels = not mapping and not scores and states(ours, tuple(known.values()))
         if verdicts and labels and not one_kind and not states_labels:
             # Whole numbers on one side, words on the other.
             scores = scores or [name for name in columns if (name in judged) is is_scale(verdicts)]
@@ -165,7 +165,7 @@ class _Vocabularies(NamedTuple):
         return (pair for column in columns if column.labels for pair in column.words.items())
 
 
-def _states(words: WordCounts, labels: tuple[str, ...]) -> bool:
+def states(words: WordCounts, labels: tuple[str, ...]) -> bool:
     """Whether most distinct answers state one of the labels."""
     texts = words.spelled.values()
     return bool(labels) and 2 * sum(stated(text, labels) in labels for text in texts) > len(texts)
@@ -366,7 +366,7 @@ def _translated(file: _Vocabularies) -> tuple[str, ...] | None:
 def _stated(file: _Vocabularies) -> tuple[str, ...] | None:
     """People's labels, where the verdicts are short texts that state them."""
     labels = with_every_rating(file.known.values())
-    return labels if _states(file.ours, labels) else None
+    return labels if states(file.ours, labels) else None
 
 
 def _nothing_in_common(file: _Vocabularies) -> JudgeSenseError:

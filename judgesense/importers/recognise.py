@@ -23,7 +23,7 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, values_in
-from judgesense.importers.label_space import code_question, codes_of, comparable, concludes
+from judgesense.importers.label_space import code_question, codes_of, comparable, concludes, states
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
 from judgesense.importers.shape import sides_of
@@ -381,8 +381,12 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     ]
     by_name = {plain(name): name for name in reversed([*found])}
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
+    said = {name: WordCounts.of(found[name].texts) for name in models}
     concluding = [n for n in models if concludes(found[n], vocabulary)] or [
-        n for n in models if is_usual({*WordCounts.of(found[n].texts).classes()})
+        name
+        for name, words in said.items()
+        if (len(vocabulary) > 1 and states(words, tuple(vocabulary)))
+        or is_usual({*words.classes()})
     ]
     models = [name for name in models if found[name].numeric] or concluding
     return (

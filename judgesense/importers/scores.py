@@ -127,9 +127,9 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     if corrected:
         items.questions.append(
             f"{path}: people corrected {corrected} of {len(judged)} scores, and nothing says "
-            f"whether they looked at the others. If they did and agreed, add --human "
-            f"{_CORRECTED}; if not, the corrections are no sample of its errors: --pick {shlex.quote(judged[0].task)} "
-            "reads the verdicts alone"
+            "whether they looked at the others. If they did and agreed, add --human "
+            f"{_CORRECTED}; if not, the corrections are no sample of its errors: --pick "
+            f"{shlex.quote(judged[0].task)} reads the verdicts alone"
         )
     beside = [(task, each) for (task, _), by in labels.items() for each in by.values()]
     # One side's labels do not compare with the other's numbers; the numbers of both do.

@@ -339,10 +339,10 @@ def _one_edit(one: str, other: str) -> bool:
 
 
 def is_usual(words: Collection[str]) -> bool:
-    """Whether folded words are of one family of `SAME`, or whole numbers."""
+    """Whether folded words are of one family of `SAME`, or whole numbers, also of so many."""
     if not words:
         return False
-    return is_scale(words) or any(
+    return is_scale([word.partition("/")[0] for word in words]) or any(
         all(place_of(word, family) is not None for word in words) for family in SAME
     )
 

@@ -18,8 +18,8 @@ _MODELS = (
     "gemma* deepseek* grok* sonnet* haiku* opus* o1 o3 o4 kimi* glm* phi phi3 phi4 yi ernie* "
     "falcon* vicuna* granite* nemotron* hunyuan* palm bard davinci* selene prometheus geval "
     "auto autograde autograder autorater autojudge* autoeval autoscore automated automatic "
-    "automatisch* automatique automático automática model models modelo* modello modèle* modele modell "
-    "bot machine 大模型 模型 自動 自动 機械 모델 자동 модель* ии yapay zeka"
+    "automatisch* automatique automático automática model models modelo* modello modèle* modele "
+    "modell bot machine 大模型 模型 自動 自动 機械 모델 자동 модель* ии yapay zeka"
 )
 """A model, also where other words name people: ``llm_annotator``."""
 _JUDGES = (

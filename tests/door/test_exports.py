@@ -1,0 +1,257 @@
+"""Sheets and exports as people bring them: twelve items each, with the figures or the question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from door.cases import checked, readable
+
+import judgesense
+from judgesense.errors import JudgeSenseError
+
+Row = dict[str, Any]
+TRUE = [True, True, False, True, False, True, True, True, False, True, True, False]
+SAID = [True, False, False, True, True, True, True, True, False, False, True, True]
+RIGHT = 8 / 12
+
+
+def words(yes: str, no: str, flags: Sequence[bool] = TRUE) -> list[str]:
+    return [yes if flag else no for flag in flags]
+
+
+def lines(header: str, *columns: Sequence[str], sep: str = ";") -> str:
+    rows = [sep.join((f"i{n}", *cells)) for n, cells in enumerate(zip(*columns, strict=True))]
+    return "\n".join([header, *rows]) + "\n"
+
+
+def jsonl(rows: Sequence[Row]) -> str:
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def sheet_under_a_title() -> str:
+    one, judge = words("i.O.", "n.i.O."), words("i. O.", "n.i.O.", SAID)
+    body = lines("Nr;KM;TB;KI-Prüfer;Sicherheit KI", one, one, judge, ["0,9"] * 12)
+    extra = "i12;i.O.;i.O.;nicht beurteilbar;0,5\n;Summe;8;8;\n"
+    return f"Prüfung, Woche 41, Stand 24.10.;;;;\n;;;;\n{body}{extra}KM = Kerstin, TB = Tom;;;;\n"
+
+
+def marks_that_look_alike() -> str:
+    people, judge = words("○", "△"), words("○", "△", SAID)
+    people[0], people[3], judge[8], people[8] = "〇", "◯", "✕", "×"
+    return lines("番号,評価者A,評価者B,GPT判定", people, people, judge, sep=",")
+
+
+def arbiter() -> str:
+    first, second = words("合格", "不合格"), words("合格", "不合格")
+    final = [""] * 12
+    second[1], final[1], second[4], final[4] = "不合格", "合格", "合格", "不合格"
+    judge = words("【合格】", "判定：不合格", SAID)
+    return lines("序号,标注员甲,标注员乙,仲裁,裁判模型", first, second, final, judge, sep=",")
+
+
+def settled_label() -> str:
+    final, judge = words("4", "2"), words("4/5", "2 / 5", SAID)
+    one, other = ["4"] * 12, ["2"] * 12
+    return lines("Réf;Note Anna;Note Léo;Note retenue;Note LLM;Temps LLM (s)", one, other, final,
+                 judge, [f"{n},5" for n in range(12)])  # fmt: skip
+
+
+def systems_of_each_row() -> str:
+    systems = [("DeepL", "GPT-4.1"), ("Tower-70B", "DeepL"), ("GPT-4.1", "Tower-70B")] * 4
+    people = [pair[not true] for pair, true in zip(systems, TRUE, strict=True)]
+    judge = [pair[not said] for pair, said in zip(systems, SAID, strict=True)]
+    people[0], judge[0], people[1] = "both fine", "No preference", "Tower"
+    first, second = zip(*systems, strict=True)
+    return lines("Nr\tSystem 1\tSystem 2\tIngrid\tWes\tClaude says", first, second, people,
+                 people, judge, sep="\t")  # fmt: skip
+
+
+def arena() -> str:
+    votes, said = words("model_a", "tie (bothbad)"), words("A>>B", "A=B", SAID)
+    return jsonl(
+        [
+            {"question_id": f"q{n}", "model_a": "m", "model_b": "k", "winner": vote,
+             "judge": f"user_{n % 5}", "autojudge": {"model": "gpt-4.1", "verdict": verdict}}
+            for n, (vote, verdict) in enumerate(zip(votes, said, strict=True))
+        ]
+    )  # fmt: skip
+
+
+def pairs_in_both_orders_and_turns() -> str:
+    rows = []
+    for n, flags in enumerate(zip(SAID, TRUE, TRUE, strict=True)):
+        for judge, flag in zip(("gpt4_pair", "expert_1", "author_2"), flags, strict=True):
+            pair = ["claude", "llama"] if judge == "expert_1" else ["llama", "claude"]
+            winner = "model_a" if (pair[0] == "llama") == flag else "model_b"
+            row = {"model_a": pair[0], "model_b": pair[1], "winner": winner, "judge": judge}
+            rows.append({"question_id": n // 2, **row, "turn": 1 + n % 2})
+    return jsonl(rows)
+
+
+def judge_among_raters() -> str:
+    raters = {"Marina": TRUE, "Paulo": TRUE, "GPT-4o": SAID}
+    rows = [
+        f"R{n};{name};{'sim' if flag else 'não'};{'faltou, ver' if n == 3 else ''}"
+        for name, flags in raters.items()
+        for n, flag in enumerate(flags)
+    ]
+    return "\n".join(["id_resposta;avaliador;resolve?;obs", *rows]) + "\n"
+
+
+def mean_of_several_people() -> str:
+    def by(author: str, value: bool) -> Row:
+        return {author: {"value": int(value), "source": "ui"}}
+
+    return jsonl(
+        [
+            {"id": f"t{n}", "feedback_scores": [
+                {"name": "lies", "value": float(said), "source": "online_scoring"},
+                {"name": "lies_human", "value": (1 + true) / 3, "source": "ui",
+                 "value_by_author": {**by("a", true), **by("b", not true), **by("c", true)}},
+            ]}
+            for n, (said, true) in enumerate(zip(SAID, TRUE, strict=True))
+        ]
+    )  # fmt: skip
+
+
+def index_of_a_category() -> str:
+    rows = []
+    for n, (said, true) in enumerate(zip(SAID, TRUE, strict=True)):
+        person = {"dataType": "CATEGORICAL", "value": int(not true), "source": "ANNOTATION"}
+        word = {"name": "review", "stringValue": "helpful" if true else "not helpful"}
+        rows.append({"traceId": f"t{n}", "observationId": None, **word, **person})
+        judge = {"name": "Helpful", "value": int(said), "source": "EVAL", "stringValue": None}
+        rows.append({"traceId": f"t{n}", "observationId": f"o{n}", **judge})
+    return jsonl(rows)
+
+
+def labelbox() -> str:
+    def label(true: bool) -> Row:
+        chosen = {"value": "yes_send" if true else "no_rewrite"}
+        asked = {"name": "Would you send it?", "value": "send_it", "radio_answer": chosen}
+        return {
+            "label_details": {"created_by": "a@b.org"},
+            "annotations": {"classifications": [asked]},
+        }
+
+    return jsonl(
+        [
+            {"data_row": {"id": f"d{n}"}, "projects": {"p": {"labels": [label(true)]}},
+             "metadata_fields": [
+                 {"schema_name": "llm_judge", "value": "send" if said else "rewrite"},
+                 {"schema_name": "llm_judge_model", "value": "gemini"}]}
+            for n, (said, true) in enumerate(zip(SAID, TRUE, strict=True))
+        ]
+    )  # fmt: skip
+
+
+def columns_of_argilla() -> str:
+    return jsonl(
+        [
+            {"id": n, "ok.responses": [words("no", "yes")[n], words("yes", "no")[n]],
+             "ok.responses.users": ["u1", "u2"], "ok.responses.status": ["draft", "submitted"],
+             "ok.suggestion": words("yes", "no", SAID)[n], "ok.suggestion.score": 0.5 + n / 99,
+             "ok.suggestion.agent": "gpt-4.1"}
+            for n in range(12)
+        ]
+    )  # fmt: skip
+
+
+def manifest() -> str:
+    def labelled(n: int, true: bool, by: str) -> Row:
+        told = {"class-name": "good" if true else "bad", "human-annotated": by}
+        row = {"source": f"s{n}", "llm-verdict": words("good", "bad", SAID)[n % 12]}
+        return {**row, "audit": int(not true), "audit-metadata": told}
+
+    people = [labelled(n, true, "yes") for n, true in enumerate(TRUE)]
+    return jsonl(people + [labelled(n + 12, said, "no") for n, said in enumerate(SAID)])
+
+
+@pytest.mark.parametrize(
+    ("export", "suffix"),
+    [
+        (sheet_under_a_title, "csv"),
+        (marks_that_look_alike, "csv"),
+        (arbiter, "csv"),
+        (settled_label, "csv"),
+        (systems_of_each_row, "tsv"),
+        (arena, "jsonl"),
+        (pairs_in_both_orders_and_turns, "jsonl"),
+        (judge_among_raters, "csv"),
+        (mean_of_several_people, "jsonl"),
+        (index_of_a_category, "jsonl"),
+        (labelbox, "ndjson"),
+        (columns_of_argilla, "jsonl"),
+        (manifest, "manifest"),
+    ],
+)
+def test_people_and_judge_are_who_they_are(
+    export: Callable[[], str], suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"file.{suffix}"
+    path.write_text(export(), "utf-8")
+    result = judgesense.check(path, out=tmp_path / "out", runs=tmp_path, note=str)
+    entry = result.people[0]
+    assert (entry["n"], entry["accuracy"]) == (12, pytest.approx(RIGHT))
+
+
+def test_a_verdict_with_its_reason_and_no_people(tmp_path: Path) -> None:
+    said = [*words("PASS - covers it", "FAIL - key fact wrong", SAID), "Cannot assess this page"]
+    rows = [
+        {"Q": f"q{n}", "Expected": f"Section {n}", "LLM judge": text, "Human": None}
+        for n, text in enumerate(said)
+    ]
+    found, result = checked(rows, tmp_path)
+    assert found == {}
+    assert readable(result) == (pytest.approx(12 / 13), 13)
+
+
+def test_the_letter_of_a_system_is_the_order(tmp_path: Path) -> None:
+    letters = [("[[A]]", "[[B]]"), ("[[A]]", "[[A]]"), ("[[C]]", "[[C]]"), ("[[B]]", "[[A]]")] * 3
+    rows = [
+        {"id": n, "judge_run1 (old=A)": one, "judge_run2 (old=B)": two}
+        for n, (one, two) in enumerate(letters)
+    ]
+    _, result = checked(rows, tmp_path)
+    assert result.trust[0]["checks"]["fair"]["estimate"] == pytest.approx(0.75)
+
+
+def corrected(n: int) -> Row:
+    correction = {"score": 1 - SAID[n]} if n < 3 else None
+    row = {"run_id": f"r{n}", "key": "quality", "score": int(SAID[n]), "correction": correction}
+    return row | {"feedback_source": {"type": "auto_eval"}}
+
+
+@pytest.mark.parametrize(
+    ("row", "asked", "settled", "right"),
+    [
+        (corrected, "--human corrected", {"human": "corrected"}, 9 / 12),
+        (
+            lambda n: {"id": n, "V7_code": 9 if n == 5 else 2 - TRUE[n], "LLM_V7": int(SAID[n])},
+            "--map 0=2,9=n/a",
+            {"human": "V7_code", "map": {"0": "2", "9": "n/a"}},
+            7 / 11,
+        ),
+        (
+            lambda n: {"id": n, "flipped": n % 3 == 0, "human": 1 + TRUE[n], "judge": 1 + SAID[n]},
+            "--map 1=model_a,2=model_b",
+            {"map": {"1": "model_a", "2": "model_b"}},
+            RIGHT,
+        ),
+        (lambda n: {"id": n, "panel": "A > C = B", "judge": "A>C=B"}, "rank answers", {}, None),
+    ],
+)
+def test_what_changes_a_figure_is_asked(
+    row: Callable[[int], Row], asked: str, settled: Row, right: float | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text(jsonl([row(n) for n in range(12)]), "utf-8")
+    with pytest.raises(JudgeSenseError, match=asked):
+        judgesense.check(path, out=tmp_path / "out", runs=tmp_path, note=str)
+    if settled:
+        result = judgesense.check(path, out=tmp_path / "o", runs=tmp_path, note=str, **settled)
+        assert result.people[0]["accuracy"] == pytest.approx(right)
