@@ -55,7 +55,8 @@ def arbiter() -> str:
 
 def settled_label() -> str:
     final, judge = words("4", "2"), words("4/5", "2 / 5", SAID)
-    one, other = ["4"] * 12, ["2"] * 12
+    final[0], judge[0] = "5", "5/5"
+    one, other = ["4", "5", "3", "2"] * 3, ["2", "3", "3", "4"] * 3
     return lines("Réf;Note Anna;Note Léo;Note retenue;Note LLM;Temps LLM (s)", one, other, final,
                  judge, [f"{n},5" for n in range(12)])  # fmt: skip
 
