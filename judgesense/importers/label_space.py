@@ -96,6 +96,8 @@ def space_of(
     if not file.known:
         return with_every_rating(file.ours.classes().values())
     if len(file.known) == 1:
+        if not (file.ours.counts.keys() & file.known.keys() or is_usual(file.known)):
+            raise _nothing_in_common(file)
         file = file._replace(known={**file.ours.classes(), **file.known})
     rules: tuple[Callable[[_Vocabularies], tuple[str, ...] | None], ...] = (
         _shared,
@@ -204,6 +206,10 @@ def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
 
 def _not_labels(file: _Vocabularies) -> JudgeSenseError:
     """The question for limits of a column of scores, with the words of the other side."""
+    codes, words = codes_of(file.theirs.counts), file.ours.classes()
+    if codes and len(words) == 2 and not is_scale(words):
+        question = code_question([*words.values()], codes, file.theirs.counts)
+        return JudgeSenseError(f"{file.where}: {question}")
     name = file.scores[0]
     other = file.theirs if name in file.judged else file.ours
     good, bad = (
@@ -326,16 +332,27 @@ def _require_one_code(file: _Vocabularies) -> None:
 
 def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[str]) -> str:
     """The question which of people's codes is which of a judge's, with the maps that say it."""
-    shared, (other,) = [c for c in theirs if c in ours], [c for c in ours if c not in theirs][-1:]
-    (alone,) = [code for code in theirs if code not in ours][-1:]
-    rest = "".join(f",{code}=n/a" for code in words if code not in theirs)
-    same = f"{other}={alone}{rest}"
-    scale = f"{ours[0]}..{ours[1]}={theirs[0]}..{theirs[1]}{rest}"
-    one = f"--map {shlex.quote(same)} if {shared[0]} means the same to both, or " if shared else ""
+    missing = {code: "n/a" for code in words if code not in theirs}
+
+    def flag(*pairs: tuple[str, str]) -> str:
+        return f"--map {shlex.quote(','.join(map('='.join, [*pairs, *missing.items()])))}"
+
+    if is_scale(ours):
+        shared = [code for code in theirs if code in ours]
+        other, alone = (
+            [c for c in a if c not in b][-1] for a, b in ((ours, theirs), (theirs, ours))
+        )
+        same = (
+            f"{flag((other, alone))} if {shared[0]} means the same to both, or " if shared else ""
+        )
+        ends = flag((f"{ours[0]}..{ours[1]}", f"{theirs[0]}..{theirs[1]}"))
+        maps = f"{same}{ends} if people's {theirs[1]} is the judge's {ours[1]}"
+    else:
+        one, other = (flag(*zip(theirs, pair, strict=True)) for pair in (ours, ours[::-1]))
+        maps = f"{one} or {other}"
     return (
         f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}; say which "
-        f"is which: {one}--map {shlex.quote(scale)} if people's {theirs[1]} is the judge's "
-        f"{ours[1]}"
+        f"is which: {maps}"
     )
 
 

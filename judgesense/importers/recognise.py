@@ -197,7 +197,10 @@ def _ask_codes(found: Columns, judged: Sequence[str], where: str) -> None:
     which nobody says whose they are: ``V7_code`` (1, 2) beside ``LLM_V7`` (0, 1)."""
     for name, column in found.items():
         for own in (n for n in judged if n in found and n != name):
-            ours, theirs = codes_of(found[own].words), codes_of(column.words)
+            sides, theirs = found[own].sides or {}, codes_of(column.words)
+            ours = codes_of(found[own].words) or (
+                tuple(sides.values()) if theirs != ("0", "1") else ()
+            )
             if ours and theirs and ours != theirs and akin(subject(own), subject(name)):
                 raise JudgeSenseError(
                     f"{where}: {name!r} may be people's labels of {own!r}; if it is, add --human "

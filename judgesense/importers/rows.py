@@ -90,7 +90,8 @@ def checked(rows: Rows, mapping: ColumnMap) -> Columns:
         columns["gold"] = [a if b is None else b for a, b in zip(stated, gold, strict=True)]
     spaces = rows.columns.get("labels")
     columns["space"] = spaces and [
-        tuple(labels) if isinstance(labels, (tuple, list)) else None for labels in spaces
+        tuple(each) if isinstance(each, (tuple, list)) and {*map(type, each)} == {str} else None
+        for each in spaces
     ]
     columns["place"] = list(places)
     return columns

@@ -94,6 +94,7 @@ def require_same_side(
     the opposite of a judge's: ``hallucination: yes`` beside ``faithful``. ``notes`` says so where
     both have the same words."""
     same: Counter[tuple[str, bool]] = Counter()
+    alone: Counter[str] = Counter()
     for rows in blocks:
         sides = {
             name: [place_of(fold(text or ""), SAME[0]) for text in cells_in(rows, name)]
@@ -102,10 +103,18 @@ def require_same_side(
         for name in judged:
             for person in people:
                 for one, two in zip(sides.get(name, ()), sides.get(person, ()), strict=False):
+                    alone[name] += one is not None and two is None
                     if None not in (one, two):
                         same[name, one == two] += 1
     for name in judged:
         yes, no = same[name, True], same[name, False]
+        if no >= _CORRECTIONS and not yes and alone[name] > no:
+            raise JudgeSenseError(
+                f"{where}: people's labels are on {no} of {no + alone[name]} rows, all of which "
+                f"differ from {name!r}: they look like corrections, which are no sample of its "
+                f"errors. In {people[0]!r}, write the label of every row that a person looked at, "
+                "also where it is the same"
+            )
         if no - yes > 3 * (yes + no) ** 0.5 and not mapping:
             notes.append(
                 f"{name!r} says the opposite of people on {no} of {yes + no}: if the columns ask "
@@ -122,6 +131,8 @@ def require_same_side(
             )
 
 
+_CORRECTIONS = 5
+"""The fewest labels that all differ from the verdicts beside them, among more without a label."""
 _DECLARED = re.compile(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 """In the name of a column, its scale: ``AI rating (0-10)``."""
 

@@ -23,11 +23,14 @@ class SummaryRows:
 
     def __call__(self, rows: Rows) -> Rows:
         """The rows without these."""
+        first = next(iter(rows.columns.values()), [])
         marked = {
             at
             for values in rows.columns.values()
             for at, value in enumerate(values)
-            if isinstance(value, str) and len(value) < 12 and {*fold(value).split()[:1]} & _SUMMARY
+            if isinstance(value, str)
+            and (len(value) < 12 or (len(value) < 40 and not first[at]))
+            and {*fold(value).split()[:1]} & _SUMMARY
         }
         left_out = {at for at in marked if self._sums_up(rows, at)} | self._remarks(rows)
         if not left_out:
