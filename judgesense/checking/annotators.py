@@ -22,7 +22,7 @@ from judgesense.importers.column_names import (
     rater_of,
 )
 from judgesense.importers.label_files import read_label_rows
-from judgesense.importers.recognise import people_columns
+from judgesense.importers.people_columns import people_columns
 from judgesense.importers.roles import turns_in
 from judgesense.importers.shape import sides_of
 from judgesense.importers.values import SAME, fold, place_of

@@ -19,7 +19,8 @@ from judgesense.importers.columns import NAMES, ROW, ColumnMap, values_in
 from judgesense.importers.conversations import conversation_of, with_beginnings
 from judgesense.importers.items import text_of
 from judgesense.importers.people import PeopleLabels
-from judgesense.importers.recognise import looks_like_labels, people_columns, require_columns
+from judgesense.importers.people_columns import people_columns
+from judgesense.importers.recognise import looks_like_labels, require_columns
 from judgesense.importers.rows import fits, texts_of
 from judgesense.importers.shape import shape_of
 from judgesense.log.folder import ITEM_SCHEMA

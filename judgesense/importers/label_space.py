@@ -103,6 +103,7 @@ def space_of(
         _shared,
         _translated,
         _stated,
+        _longer,
     )
     for rule in rules:
         if labels := rule(file):
@@ -358,15 +359,22 @@ def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[st
 
 def _translated(file: _Vocabularies) -> tuple[str, ...] | None:
     """The verdicts' words as labels, where people's words mean the same (yes, and pass)."""
-    ours, known = file.ours, file.known
-    words = [word for word in ours.classes() if word not in UNDECIDED]
-    turned = longer(known, words)
-    meaning = (
-        ours.meaning(known)
-        or longer(words, known)
-        or (turned and {word: label for label, word in turned.items()})
+    return _read_as(file, file.ours.meaning(file.known))
+
+
+def _longer(file: _Vocabularies) -> tuple[str, ...] | None:
+    """The verdicts' words as labels, where one side's are words of the other's."""
+    words = [word for word in file.ours.classes() if word not in UNDECIDED]
+    turned = longer(file.known, words) or {}
+    return _read_as(
+        file, longer(words, file.known) or {word: label for label, word in turned.items()}
     )
-    if meaning is None or not {*meaning.values()} <= known.keys():
+
+
+def _read_as(file: _Vocabularies, meaning: Mapping[str, str] | None) -> tuple[str, ...] | None:
+    """The verdicts' words as labels, by folded verdict -> folded label."""
+    ours, known = file.ours, file.known
+    if not meaning or not {*meaning.values()} <= known.keys():
         return None
     # Of two words for one label, the commonest names it.
     by_label = {known[label]: ours.spelled[word] for word, label in [*meaning.items()][::-1]}
