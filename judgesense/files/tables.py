@@ -287,7 +287,8 @@ def _delimiter(source: TextIO, usual: str) -> str:
         except csv.Error:
             continue
         widths[1] += widths.pop(0, 0)  # A blank line.
-        alike[delimiter] = max((n for width, n in widths.items() if width > 1), default=0)
+        if start and (delimiter == usual or delimiter in start[0]):
+            alike[delimiter] = max((n for width, n in widths.items() if width > 1), default=0)
     return max(alike, key=lambda each: alike[each], default=usual)
 
 

@@ -113,7 +113,7 @@ class PeopleLabels:
             texts_of(self.columns.column(rows, target)) or [None] * len(rows)
             for target in ("task", "item_id", "order")
         ]
-        final = [at for at, name in enumerate(self.names) if is_final(name)]
+        final = [at for at, name in enumerate(self.names) if is_final(name) and self.names[2:]]
         gold: list[str | None] = []
         for task, item, order, *labels in zip(*places, *given, strict=True):
             decided = [labels[at] for at in final if labels[at] is not None]

@@ -158,8 +158,9 @@ def with_final(
         and not NOT_LABELS.fullmatch(plain(name))
         and any(map(column.meets, own))
     ]
-    if len(final) != 1 or people == final:
-        return people
+    several = [n for n, c in found.items() if n not in (*judged, *final) and any(map(c.meets, own))]
+    if len(final) != 1 or people == final or len(people) == 1 or len(several) < 2:
+        return people  # Beside one person's it may be anybody's.
     most = max((found[name].filled for name in people if name not in final), default=0)
     alone = 2 * found[final[0]].filled > most
     notes.append(

@@ -44,6 +44,10 @@ _FINAL = (
     "仲裁 最終 最终 確定 确定"
 )
 """What people agreed on in the end, or one of them decided."""
+_OF_SYSTEM = frozenset(
+    ["verdict", "decision", "answer", "output", "response", "result", "status", "prediction"]
+)
+"""Beside ``final`` these may be a pipeline's."""
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
     "my mine our ours us hand by mr ms mrs dr prof thumb* feedback"
@@ -124,7 +128,8 @@ def person_at_edge(name: str, anywhere: bool = False) -> str | None:
 
 def is_final(name: str) -> bool:
     """Whether a name is of the label that people agreed on, or that one of them decided."""
-    return any(_is_one(word, _FINAL) for word in tokens(name))
+    words = tokens(name)
+    return any(_is_one(w, _FINAL) for w in words) and not {*words} & _OF_SYSTEM
 
 
 def is_perhaps_person(name: str) -> bool:

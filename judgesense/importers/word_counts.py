@@ -35,9 +35,8 @@ _UNDECIDED = (
 )
 _ASIDE = frozenset(_UNDECIDED.split(","))
 _CANNOT = re.compile(
-    r"(?:(?:not?|nicht|non|niet|não|cannot|can't|unable) |无法|無法|不能).*(?:beurteil|bewert|judge"
-    r"|determin"
-    r"|assess|evalua|rate|beoordel|giudic|juge|valora|avalia|decid|判|评|評)"
+    r"(?:(?:not?|nicht|non|niet|não|cannot|can't|unable) .*\b(?:beurteil|bewert|judg|determin"
+    r"|assess|evalua|rated?\b|beoordel|giudic|jug|valora|valuta|avalia|decid)|(?:无法|無法|不能).*[判评評])"
 )
 """What says that nothing can be said, if it stands beside a usual pair."""
 _FEW = 0.03
