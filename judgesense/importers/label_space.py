@@ -207,9 +207,9 @@ def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
 
 def _not_labels(file: _Vocabularies) -> JudgeSenseError:
     """The question for limits of a column of scores, with the words of the other side."""
-    codes, words = codes_of(file.theirs.counts), file.ours.classes()
-    if codes and len(words) == 2 and not is_scale(words):
-        question = code_question([*words.values()], codes, file.theirs.counts)
+    codes, own = codes_of(file.theirs.counts), file.ours.classes()
+    if codes and len(own) == 2 and not is_scale(own):
+        question = code_question([*own.values()], codes, file.theirs.counts)
         return JudgeSenseError(f"{file.where}: {question}")
     name = file.scores[0]
     other = file.theirs if name in file.judged else file.ours

@@ -16,6 +16,7 @@ from judgesense.importers.column_names import (
     Columns,
     plain,
 )
+from judgesense.importers.columns import ADDED
 from judgesense.importers.label_space import code_question, codes_of, comparable, concludes
 from judgesense.importers.roles import shares_words
 from judgesense.importers.shape import sides_of
@@ -173,8 +174,10 @@ def with_final(
 def ask_codes(found: Columns, judged: Sequence[str], where: str) -> None:
     """Raise JudgeSenseError for a column of two other codes than a judge's on what that is on, in
     which nobody says whose they are: ``V7_code`` (1, 2) beside ``LLM_V7`` (0, 1)."""
-    for name, column in found.items():
-        for own in (n for n in judged if n in found and n != name):
+    roles = " ".join(ROLES.values()).split()
+    free = [n for n in found if n not in ADDED and plain(n) not in roles]
+    for name, column in ((n, found[n]) for n in free if not NOT_LABELS.fullmatch(plain(n))):
+        for own in (n for n in judged if n in free and n != name):
             sides, theirs = found[own].sides or {}, codes_of(column.words)
             ours = codes_of(found[own].words) or (
                 tuple(sides.values()) if theirs != ("0", "1") else ()

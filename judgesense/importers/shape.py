@@ -311,9 +311,9 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
     letters = [(name, match) for name in found if (match := _LETTER_OF.search(name))]
     for name, match in letters if len(letters) == 2 else ():
         first = match[1] == letters[0][1][1]  # The system that the first column calls A, or B.
-        order = (match[2].upper() in "A1") == (letters[0][1][2].upper() in "A1")
+        alike = (match[2].upper() in "A1") == (letters[0][1][2].upper() in "A1")
         if found[name].labels and who(name) != PERSON:
-            by_stem.setdefault("", {}).setdefault(int(first != order), name)
+            by_stem.setdefault("", {}).setdefault(int(first != alike), name)
     labels = {"_".join(tokens(name)): name for name, column in found.items() if column.labels}
     for name in labels.values():
         if who(name) != PERSON and (order := order_in(name)) is not None:
