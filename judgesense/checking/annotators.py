@@ -138,7 +138,8 @@ def one_row_an_item(
     humans = [person for person in people if person not in models]
     pair = {}
     if "item_id" not in columns and any(len(found[side].texts) > 2 for side in sides):
-        pair = {"item_id": f"{{{item}}}/{{{sides[0]}}}|{{{sides[1]}}}", "cluster_id": item}
+        systems = "|".join(f"{{{side}}}" for side in sides)
+        pair = {"item_id": f"{{{item}}}/{systems}", "cluster_id": item}
     return materialise(rows.values(), runs, path.stem), humans, models, pair
 
 

@@ -166,7 +166,7 @@ def _one_row_an_item(
     pivoted = one_row_an_item(data, held, beside, human=human, columns=others, tell=lines.append)
     if pivoted is None:
         return None
-    path, people, models = pivoted
+    path, people, models, _ = pivoted
     # Rows of one item that show different texts are different items.
     if len(_texts(path, shown)) < len(_texts(data, shown)):
         return None

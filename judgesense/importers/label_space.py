@@ -12,6 +12,7 @@ from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
 from judgesense.importers.labels import with_every_rating
+from judgesense.importers.scale import code_question, codes_of
 from judgesense.importers.values import (
     NUMBER,
     SAME,
@@ -310,51 +311,11 @@ def _shared(file: _Vocabularies) -> tuple[str, ...] | None:
     return with_every_rating([*known.values(), *own])
 
 
-_MISSING = frozenset(["9", "99", "999", "-1", "-9", "-99"])
-"""Codes of an answer that is missing."""
-
-
-def codes_of(words: Iterable[str]) -> tuple[str, ...]:
-    """Two whole numbers that stand for yes and no, without those for a missing answer; else ().
-
-    >>> codes_of(["1", "2", "9"]), codes_of(["0", "1"]), codes_of(["1", "2", "3"])
-    (('1', '2'), ('0', '1'), ())
-    """
-    codes = tuple(sorted({*words} - _MISSING))
-    return codes if len(codes) == 2 and is_scale(codes) else ()
-
-
 def _require_one_code(file: _Vocabularies) -> None:
     """Raise JudgeSenseError where two codes are a judge's and two others people's."""
     ours, theirs = codes_of(file.ours.counts), codes_of(file.theirs.counts)
     if ours and theirs and ours != theirs:
         raise JudgeSenseError(f"{file.where}: {code_question(ours, theirs, file.theirs.counts)}")
-
-
-def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[str]) -> str:
-    """The question which of people's codes is which of a judge's, with the maps that say it."""
-    missing = {code: "n/a" for code in words if code not in theirs}
-
-    def flag(*pairs: tuple[str, str]) -> str:
-        return f"--map {shlex.quote(','.join(map('='.join, [*pairs, *missing.items()])))}"
-
-    if is_scale(ours):
-        shared = [code for code in theirs if code in ours]
-        other, alone = (
-            [c for c in a if c not in b][-1] for a, b in ((ours, theirs), (theirs, ours))
-        )
-        same = (
-            f"{flag((other, alone))} if {shared[0]} means the same to both, or " if shared else ""
-        )
-        ends = flag((f"{ours[0]}..{ours[1]}", f"{theirs[0]}..{theirs[1]}"))
-        maps = f"{same}{ends} if people's {theirs[1]} is the judge's {ours[1]}"
-    else:
-        one, other = (flag(*zip(theirs, pair, strict=True)) for pair in (ours, ours[::-1]))
-        maps = f"{one} or {other}"
-    return (
-        f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}; say which "
-        f"is which: {maps}"
-    )
 
 
 def _translated(file: _Vocabularies) -> tuple[str, ...] | None:

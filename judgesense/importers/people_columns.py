@@ -17,8 +17,9 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ADDED
-from judgesense.importers.label_space import code_question, codes_of, comparable, concludes
+from judgesense.importers.label_space import comparable, concludes
 from judgesense.importers.roles import shares_words
+from judgesense.importers.scale import code_question, codes_of
 from judgesense.importers.shape import sides_of
 from judgesense.importers.values import fold, is_tie, side_named
 from judgesense.importers.who import (

@@ -1,4 +1,4 @@
-"""The cut that makes scores labels, and the scales on which scores are."""
+"""The cut that makes scores labels, the scales on which scores are, and codes of yes and no."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from judgesense.importers.column_names import Columns
 from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, top_of
 from judgesense.importers.rows import cells_in
 from judgesense.importers.values import SAME, fold, place_of
+from judgesense.tasks import is_scale
 from judgesense.text import join, sentence
 
 
@@ -144,3 +145,43 @@ def _scale(found: Columns, names: Sequence[str]) -> str:
         return f"{declared[1]}..{declared[2]}"
     low, most = min(found[n].low for n in names), top_of(found[n].high for n in names)
     return f"{1 if low >= 1 and most < 100 else min(0, low):g}..{most:g}"
+
+
+_MISSING = frozenset(["9", "99", "999", "-1", "-9", "-99"])
+"""Codes of an answer that is missing."""
+
+
+def codes_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Two whole numbers that stand for yes and no, without those for a missing answer; else ().
+
+    >>> codes_of(["1", "2", "9"]), codes_of(["0", "1"]), codes_of(["1", "2", "3"])
+    (('1', '2'), ('0', '1'), ())
+    """
+    codes = tuple(sorted({*words} - _MISSING))
+    return codes if len(codes) == 2 and is_scale(codes) else ()
+
+
+def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[str]) -> str:
+    """The question which of people's codes is which of a judge's, with the maps that say it."""
+    missing = {code: "n/a" for code in words if code not in theirs}
+
+    def flag(*pairs: tuple[str, str]) -> str:
+        return f"--map {shlex.quote(','.join(map('='.join, [*pairs, *missing.items()])))}"
+
+    if is_scale(ours):
+        shared = [code for code in theirs if code in ours]
+        other, alone = (
+            [c for c in a if c not in b][-1] for a, b in ((ours, theirs), (theirs, ours))
+        )
+        same = (
+            f"{flag((other, alone))} if {shared[0]} means the same to both, or " if shared else ""
+        )
+        ends = flag((f"{ours[0]}..{ours[1]}", f"{theirs[0]}..{theirs[1]}"))
+        maps = f"{same}{ends} if people's {theirs[1]} is the judge's {ours[1]}"
+    else:
+        one, other = (flag(*zip(theirs, pair, strict=True)) for pair in (ours, ours[::-1]))
+        maps = f"{one} or {other}"
+    return (
+        f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}; say which "
+        f"is which: {maps}"
+    )
