@@ -256,3 +256,29 @@ def test_what_changes_a_figure_is_asked(
     if settled:
         result = judgesense.check(path, out=tmp_path / "o", runs=tmp_path, note=str, **settled)
         assert result.people[0]["accuracy"] == pytest.approx(right)
+
+
+def test_labels_only_where_they_differ_are_corrections(tmp_path: Path) -> None:
+    said = ["pass", "fail", "pass"] * 8
+    rows = [
+        {
+            "id": n,
+            "llm_verdict": word,
+            "human_override": {"pass": "fail"}.get(word) if n < 9 else "",
+        }
+        for n, word in enumerate(said)
+    ]
+    with pytest.raises(JudgeSenseError, match="all of which differ"):
+        judgesense.check(rows, out=tmp_path / "out", runs=tmp_path, note=str)
+    rows[9]["human_override"] = said[9]
+    assert judgesense.check(rows, out=tmp_path / "out", runs=tmp_path, note=str).people
+
+
+def test_one_word_of_another_kind_is_no_label(tmp_path: Path) -> None:
+    """A column ``labels`` of objects is no decision space, and its constant word no verdict."""
+    rows = [
+        {"id": n, "judge_verdict": word, "labels": [{"author": "a@b.org", "type": "DEFAULT"}]}
+        for n, word in enumerate(words("accept", "reject"))
+    ]
+    with pytest.raises(JudgeSenseError, match="no word in common"):
+        judgesense.check(rows, out=tmp_path / "out", runs=tmp_path, note=str)
