@@ -26,7 +26,7 @@ from judgesense.importers.column_names import (
 from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
 from judgesense.importers.summary_rows import SummaryRows
-from judgesense.importers.tool_tables import table_of_tool
+from judgesense.importers.tool_tables import BY_PEOPLE, table_of_tool
 from judgesense.importers.values import (
     SAME,
     fold,
@@ -204,6 +204,8 @@ def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]
         shape.added = {"order": ORDER}
     elif (tool := table_of_tool(found)) is not None:
         step, shape.added = tool
+        if by := found.get(f"{shape.added.get('gold')}{BY_PEOPLE}"):
+            shape.notes.append(f"{by.texts['no']} labels by a model are no labels of people")
         shape.steps += [step] if step is not None else []
 
 

@@ -25,6 +25,10 @@ RAGAS = frozenset(_RAGAS.split())
 """Columns of ragas' results, each a metric."""
 
 
+BY_PEOPLE = "-metadata.human-annotated"
+"""After the name of a labelling job of Ground Truth, the column that says who gave its label."""
+
+
 def table_of_tool(
     found: Columns,
 ) -> tuple[Callable[[Rows], Rows] | None, dict[str, str]] | None:
@@ -41,8 +45,7 @@ def table_of_tool(
         return _of_lm_eval, {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
     if {"Status", "Score", "Named Scores", "Grader Reason"} <= found.keys():
         return None, {"raw_decision": "Status", "raw_text": "Grader Reason"}
-    ends = "-metadata.human-annotated"
-    if jobs := [n.removesuffix(ends) for n in found if n.endswith(ends)]:
+    if jobs := [n.removesuffix(BY_PEOPLE) for n in found if n.endswith(BY_PEOPLE)]:
         return partial(_of_ground_truth, name=jobs[-1]), {"gold": jobs[-1]}
     if graded := [name for name, column in found.items() if _is_graded(column)]:
         added = {"raw_decision": VERDICT, "system_id": SYSTEM, "item_id": ITEM}
@@ -100,7 +103,10 @@ def _of_ground_truth(rows: Rows, name: str) -> Rows:
     given = [each.get("class-name", label) for each, label in labels]
     by_people = [each.get("human-annotated") == "yes" for each in told]
     cells = [label if own else None for label, own in zip(given, by_people, strict=True)]
-    rest = [{k: v for k, v in each.items() if k != "class-name"} for each in told]
+    rest = [
+        {k: v for k, v in each.items() if k not in ("class-name", "human-annotated")}
+        for each in told
+    ]
     return Rows({**rows.columns, name: cells, f"{name}-metadata": rest}, rows.places)
 
 
