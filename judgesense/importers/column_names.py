@@ -122,6 +122,7 @@ class Column:
     """Its least number, and its greatest."""
     high: float = -math.inf
     _seen: set[str] | None = field(default_factory=set)
+    _words: dict[str, str] | None = None
 
     def add(self, values: Sequence[Any]) -> None:
         """Count some more cells."""
@@ -136,6 +137,7 @@ class Column:
         self.low, self.high = min([self.low, *numbers]), max([self.high, *numbers])
         if len(self.texts) <= _KEPT:
             self.texts += texts
+            self._words = None
 
     @property
     def unique(self) -> bool:
@@ -156,11 +158,12 @@ class Column:
     @property
     def words(self) -> dict[str, str]:
         """The values by `fold`, common first, without undecided ones and failed calls."""
-        words: dict[str, str] = {}
-        for text, _ in self.texts.most_common():
-            if text not in UNDECIDED and not has_failed(text):
-                words.setdefault(fold(text), text)
-        return words
+        if self._words is None:  # Asked for again and again, and a column of texts has many.
+            self._words = {}
+            for text, _ in self.texts.most_common():
+                if text not in UNDECIDED and not has_failed(text):
+                    self._words.setdefault(fold(text), text)
+        return self._words
 
     @property
     def decimals(self) -> bool:
@@ -180,7 +183,7 @@ class Column:
         places = self._places(SAME[0])
         return {0: places[0], 1: places[1]} if places.keys() == {0, 1} else None
 
-    def _places(self, family: Sequence[str]) -> dict[int, str]:
+    def _places(self, family: tuple[str, ...]) -> dict[int, str]:
         """Place in a family of `SAME` -> its commonest word; none if a tenth is of no place."""
         places: dict[int, str] = {}
         size = strays = 0

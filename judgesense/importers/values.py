@@ -195,7 +195,8 @@ def number_in(text: str) -> float | None:
     return number if abs(number) <= MOST else None
 
 
-def place_of(word: str, family: Sequence[str]) -> int | None:
+@lru_cache(maxsize=100_000)
+def place_of(word: str, family: tuple[str, ...]) -> int | None:
     """The place in a family of `SAME` that a folded word means; None for another word."""
     key = word.replace(" ", "_")
     place = next((n for n, side in enumerate(family) if key in side.split()), None)
