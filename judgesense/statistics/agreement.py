@@ -191,12 +191,12 @@ def jss_of_codes(
         share, reason = hits / n_pairs, None
         of_share = bootstrap_mean if draws else wilson_cluster
         spread = of_share(agree, clusters, confidence_level, *draws)
-        used = np.flatnonzero(np.bincount(np.concatenate([first, second])))
-        first, second = np.searchsorted(used, first), np.searchsorted(used, second)
-        if len(used) == 1:
-            reason = f"every decision is {labels[used[0]]!r}: kappa is undefined"
+        label_codes = np.flatnonzero(np.bincount(np.concatenate([first, second])))
+        first, second = np.searchsorted(label_codes, first), np.searchsorted(label_codes, second)
+        if len(label_codes) == 1:
+            reason = f"every decision is {labels[label_codes[0]]!r}: kappa is undefined"
         else:
-            value = kappa_of_codes(first, second, len(used))
+            value = kappa_of_codes(first, second, len(label_codes))
             if kappa_interval:
                 of_kappa = bootstrap_kappa if draws else wilson_kappa
                 kappa_spread = of_kappa(first, second, clusters, confidence_level, *draws)
@@ -262,21 +262,21 @@ def sampled_jss(
     first, second = np.asarray(draws_a, np.float64), np.asarray(draws_b, np.float64)
     codes, _ = cluster_codes(clusters, len(first))
     n_a, n_b = first.sum(axis=1), second.sum(axis=1)
-    used, twice = (n_a > 0) & (n_b > 0), (n_a > 1) & (n_b > 1)
+    is_drawn, is_repeated = (n_a > 0) & (n_b > 0), (n_a > 1) & (n_b > 1)
     figures = ("jss", "ci_low", "ci_high", "noise_floor", "net_flip_rate")
-    found: dict[str, Any] = dict.fromkeys((*figures, "net_ci_low", "net_ci_high"))
-    _, own = np.unique(codes[used], return_inverse=True)
-    agree = (first * second).sum(axis=1)[used] / (n_a * n_b)[used]
-    if used.any():
-        spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own))
-        found |= {"jss": float(agree.mean()), "ci_low": spread.low, "ci_high": spread.high}
-    if twice.any():
+    result: dict[str, Any] = dict.fromkeys((*figures, "net_ci_low", "net_ci_high"))
+    _, items = np.unique(codes[is_drawn], return_inverse=True)
+    agree = (first * second).sum(axis=1)[is_drawn] / (n_a * n_b)[is_drawn]
+    if is_drawn.any():
+        spread = wilson_from_sums(np.bincount(items, agree), np.bincount(items))
+        result |= {"jss": float(agree.mean()), "ci_low": spread.low, "ci_high": spread.high}
+    if is_repeated.any():
         differ = []
-        for counts in (first[twice], second[twice]):
+        for counts in (first[is_repeated], second[is_repeated]):
             n = counts.sum(axis=1)
             differ.append(1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))
         within = (differ[0] + differ[1]) / 2
-        excess = 1 - agree[twice[used]] - within
-        found |= {"noise_floor": float(within.mean()), "net_flip_rate": float(excess.mean())}
-        found |= mean_t_cluster(excess, codes[twice]).fields("net")
-    return {**found, "n_pairs": int(used.sum()), "n_items": int(own.max(initial=-1)) + 1}
+        excess = 1 - agree[is_repeated[is_drawn]] - within
+        result |= {"noise_floor": float(within.mean()), "net_flip_rate": float(excess.mean())}
+        result |= mean_t_cluster(excess, codes[is_repeated]).fields("net")
+    return {**result, "n_pairs": int(is_drawn.sum()), "n_items": int(items.max(initial=-1)) + 1}

@@ -79,47 +79,48 @@ def alternative_annotator(
     Returns:
         The outcome, or None with fewer than `FEWEST_PEOPLE` people who share items.
     """
-    said = np.array(verdicts, dtype=object)
-    given = np.array(labels, dtype=object).reshape(len(labels), len(said))
-    codes, _ = cluster_codes(clusters, len(said))
-    found = _tested(said, given, codes, epsilon, scale)
-    if found is None or not found.passes:
-        return found
-    constant, is_beaten = _best_constant(said, given, codes, scale)
-    always = np.full(len(said), constant, dtype=object)
-    if not is_beaten and (other := _tested(always, given, codes, epsilon, scale)) and other.passes:
-        return replace(found, constant=constant)
-    return found
+    answers = np.array(verdicts, dtype=object)
+    table = np.array(labels, dtype=object).reshape(len(labels), len(answers))
+    codes, _ = cluster_codes(clusters, len(answers))
+    result = _tested(answers, table, codes, epsilon, scale)
+    if result is None or not result.passes:
+        return result
+    constant, is_beaten = _best_constant(answers, table, codes, scale)
+    always = np.full(len(answers), constant, dtype=object)
+    if not is_beaten and (rival := _tested(always, table, codes, epsilon, scale)) and rival.passes:
+        return replace(result, constant=constant)
+    return result
 
 
-def _best_constant(said: Any, given: Any, codes: Any, scale: Sequence[str]) -> tuple[str, bool]:
+def _best_constant(answers: Any, table: Any, codes: Any, scale: Sequence[str]) -> tuple[str, bool]:
     """The label that is closest to people's, and whether the judge is reliably closer."""
-    labelled = (given != np.array(None)).any(axis=0)
-    said, given, codes = said[labelled], given[:, labelled], codes[labelled]
-    labels = dict.fromkeys(label for row in given for label in row if label is not None)
-    closest = {label: _closeness(np.full(len(said), label), given, scale) for label in labels}
+    labelled = (table != np.array(None)).any(axis=0)
+    answers, table, codes = answers[labelled], table[:, labelled], codes[labelled]
+    labels = dict.fromkeys(label for row in table for label in row if label is not None)
+    closest = {label: _closeness(np.full(len(answers), label), table, scale) for label in labels}
     constant = max(closest, key=lambda label: closest[label].mean())
-    judge, always = _closeness(said, given, scale), closest[constant]
+    judge, always = _closeness(answers, table, scale), closest[constant]
     losses, gains = _by_cluster(always > judge, codes), _by_cluster(judge > always, codes)
     return constant, _p_value(losses, gains, 0.0) <= _FDR
 
 
 def _tested(
-    said: Any, given: Any, codes: Any, epsilon: float, scale: Sequence[str]
+    answers: Any, table: Any, codes: Any, epsilon: float, scale: Sequence[str]
 ) -> AlternativeAnnotator | None:
     """The test of a judge's verdicts, whatever a constant answer reaches."""
-    known = given != np.array(None)
+    has_label = table != np.array(None)
     p_values: list[float | None] = []
     advantages, counts = [], []
-    for person in range(len(given)):
-        others = np.arange(len(given)) != person
-        used = known[person] & known[others].any(axis=0)
-        rest = np.where(known[others][:, used], given[others][:, used], None)
-        judge = _closeness(said[used], rest, scale)
-        mine = _closeness(given[person, used], rest, scale)
-        wins = _by_cluster(judge >= mine, codes[used])
+    for person in range(len(table)):
+        others = np.arange(len(table)) != person
+        is_shared = has_label[person] & has_label[others].any(axis=0)
+        other_labels = np.where(has_label[others][:, is_shared], table[others][:, is_shared], None)
+        judge = _closeness(answers[is_shared], other_labels, scale)
+        human = _closeness(table[person, is_shared], other_labels, scale)
+        wins = _by_cluster(judge >= human, codes[is_shared])
         losses, gains = (
-            _by_cluster(one > other, codes[used]) for one, other in ((mine, judge), (judge, mine))
+            _by_cluster(winner > loser, codes[is_shared])
+            for winner, loser in ((human, judge), (judge, human))
         )
         counts.append(len(wins))
         p_values.append(_p_value(losses, gains, epsilon) if len(wins) >= FEWEST_ITEMS else None)
@@ -144,24 +145,24 @@ def _tested(
     )
 
 
-def _closeness(one: Any, rest: Any, scale: Sequence[str]) -> Floats:
+def _closeness(answers: Any, others: Any, scale: Sequence[str]) -> Floats:
     """How close one label is to the others' of each item: the share that is the same, or on a scale
     minus the root mean square distance. Shape (items,)."""
-    known = rest != np.array(None)
+    has_label = others != np.array(None)
     if not scale:
-        matches: Floats = ((rest == one) & known).sum(axis=0) / known.sum(axis=0)
+        matches: Floats = ((others == answers) & has_label).sum(axis=0) / has_label.sum(axis=0)
         return matches
-    place = {label: float(code) for code, label in enumerate(scale)}
-    mine = np.array([place.get(label, np.inf) for label in one])
-    theirs = np.array([[place.get(label, 0.0) for label in row] for row in rest])
-    squares = np.where(known, (theirs - mine) ** 2, 0.0).sum(axis=0)
-    distance: Floats = -np.sqrt(squares / known.sum(axis=0))
+    place_of = {label: float(code) for code, label in enumerate(scale)}
+    places = np.array([place_of.get(label, np.inf) for label in answers])
+    other_places = np.array([[place_of.get(label, 0.0) for label in row] for row in others])
+    squares = np.where(has_label, (other_places - places) ** 2, 0.0).sum(axis=0)
+    distance: Floats = -np.sqrt(squares / has_label.sum(axis=0))
     return distance
 
 
 def _by_cluster(column: Any, codes: Any) -> Floats:
-    _, own = np.unique(codes, return_inverse=True)
-    means: Floats = np.bincount(own, column.astype(float)) / np.bincount(own)
+    _, groups = np.unique(codes, return_inverse=True)
+    means: Floats = np.bincount(groups, column.astype(float)) / np.bincount(groups)
     return means
 
 
@@ -180,8 +181,8 @@ def _p_value(losses: Floats, gains: Floats, epsilon: float) -> float:
     if np.array_equal(difference, np.round(difference)):
         worth = n
     size = int(worth)
-    lost, gained = int(np.ceil(losses.mean() * size - 1e-9)), int(gains.mean() * size + 1e-9)
-    return mean_loss_p(lost, gained, size, epsilon)
+    n_losses, n_gains = int(np.ceil(losses.mean() * size - 1e-9)), int(gains.mean() * size + 1e-9)
+    return mean_loss_p(n_losses, n_gains, size, epsilon)
 
 
 def mean_loss_p(lost: int, gained: int, n: int, epsilon: float) -> float:
@@ -230,8 +231,8 @@ def _mass(losses: Any, gains: Any, n: int, q: float, epsilon: float) -> float:
     """The probability of some outcomes where a gain has probability q and a loss q + epsilon."""
     from scipy.special import gammaln, xlogy
 
-    neither = n - losses - gains
-    logs = gammaln(n + 1) - gammaln(losses + 1) - gammaln(gains + 1) - gammaln(neither + 1)
+    ties = n - losses - gains
+    logs = gammaln(n + 1) - gammaln(losses + 1) - gammaln(gains + 1) - gammaln(ties + 1)
     logs = logs + xlogy(losses, q + epsilon) + xlogy(gains, q)
-    logs = logs + xlogy(neither, max(1 - 2 * q - epsilon, 0.0))
+    logs = logs + xlogy(ties, max(1 - 2 * q - epsilon, 0.0))
     return float(np.exp(logs).sum())

@@ -40,25 +40,25 @@ def one_way_anova(groups: Sequence[Sequence[float]]) -> Anova:
     """
     from scipy.stats import f as f_distribution
 
-    values = np.concatenate([np.asarray(own, dtype=np.float64) for own in groups])
+    values = np.concatenate([np.asarray(group, dtype=np.float64) for group in groups])
     g, n = len(groups), len(values)
     if g < 2 or n <= g:
         return Anova()
     if np.ptp(values) == 0:
         return Anova(n)
     total = float(((values - values.mean()) ** 2).sum())
-    within = sum(float(((np.array(own) - np.mean(own)) ** 2).sum()) for own in groups)
+    within = sum(float(((np.array(group) - np.mean(group)) ** 2).sum()) for group in groups)
     eta = 1 - within / total
-    if not any(np.ptp(own) > 0 for own in groups):
+    if not any(np.ptp(group) > 0 for group in groups):
         return Anova(n, eta_squared=eta)
     f = (total - within) / (g - 1) / (within / (n - g))
     p = float(f_distribution.sf(f, g - 1, n - g))
     low, high = eta_squared_interval(f, g - 1, n - g)
     welch: tuple[float | None, ...] = (None, None, None)
-    if all(np.ptp(own) > 0 for own in groups):
-        sizes = np.array([len(own) for own in groups])
-        weights = sizes / np.array([np.var(own, ddof=1) for own in groups])
-        shares, means = weights / weights.sum(), np.array([np.mean(own) for own in groups])
+    if all(np.ptp(group) > 0 for group in groups):
+        sizes = np.array([len(group) for group in groups])
+        weights = sizes / np.array([np.var(group, ddof=1) for group in groups])
+        shares, means = weights / weights.sum(), np.array([np.mean(group) for group in groups])
         spread = float(((1 - shares) ** 2 / (sizes - 1)).sum())
         between = float((weights * (means - shares @ means) ** 2).sum()) / (g - 1)
         welch_f = between / (1 + 2 * (g - 2) / (g**2 - 1) * spread)

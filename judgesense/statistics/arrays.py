@@ -20,8 +20,8 @@ Words = npt.NDArray[Any]
 
 def row_means(table: Floats) -> Floats:
     """Mean of the known values of each row, shape (n,); NaN for a row of NaN."""
-    known = ~np.isnan(table)
-    count = known.sum(axis=1)
-    sums = np.where(known, table, 0.0).sum(axis=1)
+    is_defined = ~np.isnan(table)
+    count = is_defined.sum(axis=1)
+    sums = np.where(is_defined, table, 0.0).sum(axis=1)
     means: Floats = np.divide(sums, count, out=np.full(len(table), np.nan), where=count > 0)
     return means

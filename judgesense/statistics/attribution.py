@@ -104,26 +104,26 @@ def attribute(
         ]
     )
     total = sums.sum(axis=1)
-    whole = _parts(total)
+    estimates = _parts(total)
     # Every cluster left out once: its sums are taken from the totals.
     without = _parts(total[:, None] - sums)
     spread = np.sqrt((k - 1) / k * ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(1))
     # The system's part rests on the items that are no anchors, too.
-    others = len(np.unique(codes[~is_anchor]))
-    degrees = (k - 1, n_clusters - 1, max(1, min(others or k, n_clusters) - 1))
+    n_other_clusters = len(np.unique(codes[~is_anchor]))
+    degrees = (k - 1, n_clusters - 1, max(1, min(n_other_clusters or k, n_clusters) - 1))
     # Few changes show little of how many there may be: two more, one in each direction, are as
     # many as make the interval agree with a sign test. A change that nobody saw is taken to be as
     # large as the difference of two items.
     one_more = max(step**2, float(before.var() + after.var()))
     unseen = 2 * np.array([_mean_square(sums[3], one_more), _mean_square(sums[2], one_more)])
     unseen /= np.array([total[0], total[1]]) ** 2
-    spread = np.sqrt(spread**2 + [*unseen, unseen.sum() if others else 0.0])
+    spread = np.sqrt(spread**2 + [*unseen, unseen.sum() if n_other_clusters else 0.0])
     reaches = [
         _quantile(confidence_level, df) * error for df, error in zip(degrees, spread, strict=True)
     ]
     change, judge, system = (
-        Part(float(one), float(one - reach), float(one + reach))
-        for one, reach in zip(whole, reaches, strict=True)
+        Part(float(value), float(value - reach), float(value + reach))
+        for value, reach in zip(estimates, reaches, strict=True)
     )
     n_anchors = int(is_anchor.sum())
     return Attribution(change, judge, system, len(before), n_anchors)

@@ -108,42 +108,42 @@ def position_bias(
     if labels not in LABELS:
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
     level = check_level(confidence_level)
-    in_ab, in_ba, seen = encode_pair(references, predictions)
+    in_ab, in_ba, names = encode_pair(references, predictions)
     if len(check_labels(options, "options")) != 2 or len(options) != 2 or isinstance(options, Set):
         raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
     options = tuple(label_text(option, "a label of options") for option in options)
     left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     place = {**dict.fromkeys(left_out, -1), options[0]: 0, options[1]: 1}
-    side = np.array([place.get(label, -2) for label in seen])
+    side = np.array([place.get(label, -2) for label in names])
     clusters, _ = cluster_codes(item_ids, len(in_ab))
     ab, ba = side[in_ab], side[in_ba]
     for name, stream, codes in (("references", ab, in_ab), ("predictions", ba, in_ba)):
-        if len(wrong := np.flatnonzero(stream == -2)):
+        if len(rows := np.flatnonzero(stream == -2)):
             raise ValueError(
-                f"{name}[{wrong[0]}] is {seen[codes[wrong[0]]]!r}: pass {options[0]!r} or "
+                f"{name}[{rows[0]}] is {names[codes[rows[0]]]!r}: pass {options[0]!r} or "
                 f"{options[1]!r}, a tie ({', '.join(ties)}) or {', '.join(undecided)}; name other "
                 "labels with options= and ties="
             )
-    kept = (ab >= 0) & (ba >= 0)
-    n = int(kept.sum())
+    is_chosen = (ab >= 0) & (ba >= 0)
+    n = int(is_chosen.sum())
     if not n:
         reason = "no pair has a choice in both orders"
-        return PositionBias.undefined(n=0, n_items=0, n_excluded=len(kept), degenerate=reason)
-    first_ab, first_ba = ab[kept] == 0, ba[kept] == 0
+        return PositionBias.undefined(n=0, n_items=0, n_excluded=len(is_chosen), degenerate=reason)
+    first_ab, first_ba = ab[is_chosen] == 0, ba[is_chosen] == 0
     if labels == "item":
         first_ba = ~first_ba
-    clusters = clusters[kept]
+    clusters = clusters[is_chosen]
     # A consistent choice takes the first position in one order and the second in the other.
     consistent = first_ab != first_ba
     always_first, always_second = first_ab & first_ba, ~first_ab & ~first_ba
     lean = always_second.astype(np.float64) - always_first
     n_items = len(np.unique(clusters))
     first = wilson_cluster(np.concatenate([first_ab, first_ba]), np.tile(clusters, 2), level)
-    same = wilson_cluster(consistent, clusters, level)
+    consistency = wilson_cluster(consistent, clusters, level)
     fair = mean_t_cluster(lean, clusters, level).within(-1.0, 1.0)
     return PositionBias(
         position_consistency=float(consistent.mean()),
-        **same.fields("position_consistency"),
+        **consistency.fields("position_consistency"),
         first_position_rate=float((first_ab.mean() + first_ba.mean()) / 2),
         **first.fields("first_position_rate"),
         consistent_first=float(always_first.mean()),
@@ -152,7 +152,7 @@ def position_bias(
         **fair.fields("preference_fairness"),
         n=n,
         n_items=n_items,
-        n_excluded=len(kept) - n,
+        n_excluded=len(is_chosen) - n,
         degenerate=None if n_items > 1 else "one item: no interval",
     )
 
@@ -209,31 +209,31 @@ def both_orders(
     >>> round(result.same_choice, 3), round(result.first_position_rate, 3), result.n
     (0.667, 0.667, 3)
     """
-    decided, shown = np.asarray(decisions, object), np.asarray(orders, object)
+    answers, order_names = np.asarray(decisions, object), np.asarray(orders, object)
     item, cluster, template = (
-        cluster_codes(ids, len(decided))[0] for ids in (item_ids, cluster_ids, template_ids)
+        cluster_codes(ids, len(answers))[0] for ids in (item_ids, cluster_ids, template_ids)
     )
     place = item * (int(template.max()) + 1) + template
     rows = []
     for order in ("AB", "BA"):
-        of_order = np.flatnonzero(shown == order)
+        of_order = np.flatnonzero(order_names == order)
         rows.append(of_order[np.unique(place[of_order], return_index=True)[1]])
-    _, *both = np.intersect1d(place[rows[0]], place[rows[1]], True, return_indices=True)
-    ab, ba = rows[0][both[0]], rows[1][both[1]]
+    _, *places = np.intersect1d(place[rows[0]], place[rows[1]], True, return_indices=True)
+    ab, ba = rows[0][places[0]], rows[1][places[1]]
     n_templates, n_asked = len(np.unique(template[ab])), len(np.unique(item[ab]))
-    chose = np.isin(decided, options)
-    tied = np.isin(decided, list(ties)) & ~chose
-    kept = (chose | tied)[ab] & (chose | tied)[ba]
-    ab, ba = ab[kept], ba[kept]
+    chose = np.isin(answers, options)
+    tied = np.isin(answers, list(ties)) & ~chose
+    is_read = (chose | tied)[ab] & (chose | tied)[ba]
+    ab, ba = ab[is_read], ba[is_read]
     if not len(ab):
         return BothOrders(n_asked=n_asked, n_templates=n_templates)
     # The same choice has another name in each order; a tie has the same.
-    same = (chose[ab] & chose[ba] & (decided[ab] != decided[ba])) | (tied[ab] & tied[ba])
-    ends = wilson_cluster(same, cluster[ab], 0.95)
-    choices = decided[np.concatenate([ab, ba])]
+    is_same_choice = (chose[ab] & chose[ba] & (answers[ab] != answers[ba])) | (tied[ab] & tied[ba])
+    ends = wilson_cluster(is_same_choice, cluster[ab], 0.95)
+    choices = answers[np.concatenate([ab, ba])]
     choices = choices[np.isin(choices, options)]
     return BothOrders(
-        same_choice=float(same.mean()),
+        same_choice=float(is_same_choice.mean()),
         **ends.fields("same_choice"),
         first_position_rate=float((choices == options[0]).mean()) if len(choices) else None,
         n=len(ab),

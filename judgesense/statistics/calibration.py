@@ -64,10 +64,10 @@ def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
     [0.693, -0.693]
     """
     shares = np.exp(log_shares(logprobs))
-    known = ~np.isnan(shares).any(axis=-1)
-    if not known.any():
+    is_given = ~np.isnan(shares).any(axis=-1)
+    if not is_given.any():
         return np.zeros(shares.shape[-1])
-    offsets: Floats = np.log(np.maximum(shares[known].mean(axis=0), _FLOOR))
+    offsets: Floats = np.log(np.maximum(shares[is_given].mean(axis=0), _FLOOR))
     centred: Floats = offsets - offsets.mean()
     return centred
 
@@ -102,8 +102,8 @@ def most_probable(logprobs: npt.ArrayLike) -> Codes:
     """
     values = np.asarray(logprobs, dtype=np.float64)
     unknown = np.isnan(values).any(axis=-1)
-    chosen: Codes = np.where(unknown, -np.inf, values.T).T.argmax(axis=-1)
-    return np.where(unknown, NO_VERDICT, chosen)
+    codes: Codes = np.where(unknown, -np.inf, values.T).T.argmax(axis=-1)
+    return np.where(unknown, NO_VERDICT, codes)
 
 
 def expected_score(logprobs: npt.ArrayLike, values: npt.ArrayLike) -> Floats:
@@ -230,30 +230,30 @@ def ask_threshold(
         margin: shape (n,), the larger the surer; of verdicts that were not used to fit the margin.
         wrong: shape (n,), true where the verdict is wrong.
 
-    >>> found = ask_threshold([3.0] * 150 + [0.1] * 50, [False] * 150 + [True, False] * 25)
-    >>> found.threshold, found.answered, round(found.error_bound, 3)
+    >>> result = ask_threshold([3.0] * 150 + [0.1] * 50, [False] * 150 + [True, False] * 25)
+    >>> result.threshold, result.answered, round(result.error_bound, 3)
     (3.0, 0.75, 0.024)
     """
     order = np.argsort(-np.asarray(margin, np.float64), kind="stable")
-    falling, bad = -np.asarray(margin, np.float64)[order], np.asarray(wrong, bool)[order]
+    falling, is_wrong = -np.asarray(margin, np.float64)[order], np.asarray(wrong, bool)[order]
     n, level = len(order), 1 - (1 - confidence) / _STARTS
     codes = cluster_codes(clusters, n)[0][order]
-    least = _verdicts_needed(codes, max_error, level) if n else 1
-    best: tuple[int, float] | None = None
-    for start in (least, (least + n) // 2) if least <= n else ():
+    first_count = _verdicts_needed(codes, max_error, level) if n else 1
+    longest: tuple[int, float] | None = None
+    for start in (first_count, (first_count + n) // 2) if first_count <= n else ():
         counts = np.unique(np.linspace(start, n, _STEPS).round().astype(int))
         # Equal margins are answered together.
         ends = np.searchsorted(falling, falling[counts - 1], side="right")
-        given = np.arange(n) < ends[:, None]
-        safe = longest_safe(given, given & bad, codes, max_error=max_error, confidence=level)
-        if safe.step is not None and (best is None or ends[safe.step] > best[0]):
-            best = int(ends[safe.step]), safe.bound or 0.0
-    if best is None:
-        return AskThreshold(None, 0.0, None, None, n, least if least > n else None)
-    count, bound = best
+        steps = np.arange(n) < ends[:, None]
+        safe = longest_safe(steps, steps & is_wrong, codes, max_error=max_error, confidence=level)
+        if safe.step is not None and (longest is None or ends[safe.step] > longest[0]):
+            longest = int(ends[safe.step]), safe.bound or 0.0
+    if longest is None:
+        return AskThreshold(None, 0.0, None, None, n, first_count if first_count > n else None)
+    count, bound = longest
     # Everything was good enough: no margin is too small.
     lowest = 0.0 if count == n else float(-falling[count - 1])
-    return AskThreshold(lowest, count / n, float(bad[:count].sum()) / count, bound, n)
+    return AskThreshold(lowest, count / n, float(is_wrong[:count].sum()) / count, bound, n)
 
 
 @dataclass(frozen=True)
@@ -274,8 +274,9 @@ def longest_safe(
     max_error: float = 0.05,
     confidence: float = 0.95,
 ) -> SafeStep:
-    """Of policies from cautious to bold, the last whose decided items are wrong in at most
-    ``max_error``, tested in that order until one fails.
+    """The boldest policy that decides at most ``max_error`` of its items wrongly.
+
+    Policies are tested in their order, from cautious to bold, until one fails.
 
     Each test compares the bound of the policy's error (`error_bound`) with ``max_error``.
 
@@ -290,16 +291,16 @@ def longest_safe(
     >>> longest_safe(decided, decided & (np.arange(100) > 80)).step
     80
     """
-    done, bad = np.asarray(decided, bool), np.asarray(wrong, bool)
-    codes, k = cluster_codes(clusters, done.shape[1])
+    policies, errors = np.asarray(decided, bool), np.asarray(wrong, bool)
+    codes, k = cluster_codes(clusters, policies.shape[1])
     needed = _verdicts_needed(codes, max_error, confidence) if k else 1
-    found = SafeStep(None, None, needed)
-    for step, policy in enumerate(done):
+    result = SafeStep(None, None, needed)
+    for step, policy in enumerate(policies):
         # A policy that decides too little to pass without an error is no test.
         if error_bound(policy, policy & False, codes, confidence) > max_error:
             continue
-        bound = error_bound(policy, bad[step], codes, confidence)
+        bound = error_bound(policy, errors[step], codes, confidence)
         if bound > max_error:
             break
-        found = SafeStep(step, bound, needed)
-    return found
+        result = SafeStep(step, bound, needed)
+    return result

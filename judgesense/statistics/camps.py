@@ -45,21 +45,21 @@ def camps_of(
         codes: label codes, negative where undecided, shape (wordings, cells).
         clusters: codes from 0, shape (cells,).
     """
-    decided = np.stack([codes == label for label in range(n_labels)])
-    groups = _groups(decided)
+    is_label = np.stack([codes == label for label in range(n_labels)])
+    groups = _groups(is_label)
     if groups is None and rules is None:
-        groups = _groups(decided, fewest=1)
+        groups = _groups(is_label, fewest=1)
     if groups is None:
         return []
     if rules is not None:
         order = np.random.default_rng(0).permutation(clusters.max() + 1)
         half = order[clusters] % 2 == 0
         gaps = np.zeros(len(half))
-        for here, there in ((half, ~half), (~half, half)):
-            found = _groups(decided[:, :, there])
-            if found is None:
+        for tested, half_grouped in ((half, ~half), (~half, half)):
+            half_groups = _groups(is_label[:, :, half_grouped])
+            if half_groups is None:
                 return []
-            gaps[here] = _within_less_between(decided[:, :, here], found)
+            gaps[tested] = _within_less_between(is_label[:, :, tested], half_groups)
         if gaps.mean() < rules.lower or p_above(gaps, clusters) >= rules.significant / 2:
             return []
     camps = [np.flatnonzero(groups == group).tolist() for group in np.unique(groups)]
@@ -83,7 +83,7 @@ def p_above(values: Floats, clusters: Codes) -> float:
     return float(stdtr(k - 1, -sums.sum() / error))
 
 
-def _groups(decided: Any, fewest: int = 2) -> Codes | None:
+def _groups(is_label: Any, fewest: int = 2) -> Codes | None:
     """The group of each wording, by average linkage of how often two decide differently.
 
     The number of groups is that with the highest mean silhouette among those where two groups have
@@ -92,16 +92,16 @@ def _groups(decided: Any, fewest: int = 2) -> Codes | None:
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    table = decided.astype(np.float32)
+    table = is_label.astype(np.float32)
     any_label = table.sum(axis=0)
-    both = any_label @ any_label.T
+    n_both = any_label @ any_label.T
     agree = np.einsum("lic,ljc->ij", table, table, optimize=True)
-    if not both.all():
+    if not n_both.all():
         return None
-    distance = 1 - agree / both
+    distance = 1 - agree / n_both
     np.fill_diagonal(distance, 0)
     tree = linkage(squareform(distance, checks=False), "average")
-    best, found = 0.0, None
+    highest, likeliest = 0.0, None
     for n in range(2, min(_MOST_CAMPS, len(distance) - 1) + 1):
         groups = fcluster(tree, n, "maxclust")
         member = groups[:, None] == np.unique(groups)
@@ -109,29 +109,29 @@ def _groups(decided: Any, fewest: int = 2) -> Codes | None:
         if (sizes >= fewest).sum() < 2:
             continue
         sums = distance @ member
-        own = sums[member] / np.maximum(sizes - 1, 1)[member.argmax(axis=1)]
-        near = np.where(member, np.inf, sums / sizes).min(axis=1)
+        inner = sums[member] / np.maximum(sizes - 1, 1)[member.argmax(axis=1)]
+        outer = np.where(member, np.inf, sums / sizes).min(axis=1)
         width = np.where(
             sizes[member.argmax(axis=1)] > 1,
-            (near - own) / np.maximum(np.maximum(near, own), 1e-9),
+            (outer - inner) / np.maximum(np.maximum(outer, inner), 1e-9),
             0,
         )
-        if width.mean() > best:
-            best, found = float(width.mean()), groups
-    return found
+        if width.mean() > highest:
+            highest, likeliest = float(width.mean()), groups
+    return likeliest
 
 
-def _within_less_between(decided: Any, groups: Codes) -> Floats:
+def _within_less_between(is_label: Any, groups: Codes) -> Floats:
     """Agreement of two wordings of one group less that of two groups, by cell."""
-    same = groups[:, None] == groups
-    np.fill_diagonal(same, False)
-    other = groups[:, None] != groups
-    weights = (same / max(same.sum(), 1) - other / other.sum()).astype(np.float32)
-    table = decided.astype(np.float32)
+    within = groups[:, None] == groups
+    np.fill_diagonal(within, False)
+    between = groups[:, None] != groups
+    weights = (within / max(within.sum(), 1) - between / between.sum()).astype(np.float32)
+    table = is_label.astype(np.float32)
     agree = (table * (weights @ table)).sum(axis=(0, 1))
-    known = table.sum(axis=0)
+    decided = table.sum(axis=0)
     # Pairs that are not both decided count as the mean pair.
-    pairs = (np.abs(weights) @ known * known).sum()
-    usual = (table * (np.abs(weights) @ table)).sum() / max(float(pairs), 1e-9)
-    gaps: Floats = agree - (known * (weights @ known)).sum(axis=0) * usual
+    pairs = (np.abs(weights) @ decided * decided).sum()
+    mean_agreement = (table * (np.abs(weights) @ table)).sum() / max(float(pairs), 1e-9)
+    gaps: Floats = agree - (decided * (weights @ decided)).sum(axis=0) * mean_agreement
     return gaps

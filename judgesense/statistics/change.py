@@ -80,14 +80,14 @@ def item_change(
     """
     from scipy.special import ndtri, stdtrit
 
-    one, two = np.asarray(before, np.float64), np.asarray(after, np.float64)
-    codes, k = cluster_codes(clusters, len(one))
-    weights = np.ones(len(one)) if chances is None else 1 / np.asarray(chances, np.float64)
-    weights *= len(one) / weights.sum()
-    gaps = np.bincount(codes, weights * (two - one), minlength=k)
+    x, y = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    codes, k = cluster_codes(clusters, len(x))
+    weights = np.ones(len(x)) if chances is None else 1 / np.asarray(chances, np.float64)
+    weights *= len(x) / weights.sum()
+    gaps = np.bincount(codes, weights * (y - x), minlength=k)
     sizes = np.bincount(codes, weights, minlength=k)
-    usual = float(sizes.mean())
-    total = float(sizes.sum()) + 2 * usual
+    mean_size = float(sizes.mean())
+    total = float(sizes.sum()) + 2 * mean_size
     mean = float(gaps.sum()) / total
     residuals, degrees = gaps - mean * sizes, float(k - 1)
     if sizes.max() > sizes.min():
@@ -95,7 +95,7 @@ def item_change(
         # that back, and the clusters count as fewer (Kish's effective number).
         residuals *= total / (total - sizes)
         degrees = float(sizes.sum() ** 2 / (sizes**2).sum()) - 1
-    square = float((residuals**2).sum()) + 2 * usual**2 * (1 + mean**2)
+    square = float((residuals**2).sum()) + 2 * mean_size**2 * (1 + mean**2)
     tail = ERROR / figures
     reach = ndtri(1 - tail) if sizes.max() == 1 else stdtrit(max(1.0, degrees), 1 - tail)
     half = float(reach) * math.sqrt(square) / total
@@ -107,35 +107,35 @@ def item_change(
         low = min(low, (2 * total * mean - z - half) / (2 * (total + z)))
     elif sizes.max() > 1:
         # Between the mean cluster and the cluster of a mean item.
-        likely = math.sqrt(float((sizes**2).mean())) / float(sizes.sum())
-        low = min(low, _after_losses(gaps / sizes.sum(), likely, tail, float(reach)))
+        mean_item_share = math.sqrt(float((sizes**2).mean())) / float(sizes.sum())
+        low = min(low, _after_losses(gaps / sizes.sum(), mean_item_share, tail, float(reach)))
     return Change(
-        before=float((weights * one).mean()),
-        after=float((weights * two).mean()),
-        difference=float((weights * (two - one)).mean()),
+        before=float((weights * x).mean()),
+        after=float((weights * y).mean()),
+        difference=float((weights * (y - x)).mean()),
         ci_low=max(-1.0, low),
         ci_high=min(1.0, high),
         level=1 - 2 * tail,
-        n_items=len(one),
-        n_changed=int((np.abs(two - one) > 1e-9).sum()),
+        n_items=len(x),
+        n_changed=int((np.abs(y - x) > 1e-9).sum()),
         smallest_loss=smallest_loss(int(degrees) + 1, square / total**2, float(reach)),
     )
 
 
-def _after_losses(shares: Floats, usual: float, tail: float, reach: float) -> float:
+def _after_losses(shares: Floats, item_share: float, tail: float, reach: float) -> float:
     """The lower end of a change to which few whole clusters contribute their losses.
 
     Their sum is one of Poisson events of unequal weight, for which Fay and Feuer's (1997) limit
-    holds its level however few they are; one of the weight ``usual`` may have been missed. Gains
-    are taken off by square and add. ``shares`` are the clusters' parts of the change.
+    holds its level however few they are; one of the weight ``item_share`` may have been missed.
+    Gains are taken off by square and add. ``shares`` are the clusters' parts of the change.
     """
     from scipy.special import gammaincinv
 
-    lost, gained = np.maximum(-shares, 0.0), np.maximum(shares, 0.0)
-    loss, most = float(lost.sum()), max(usual, float(lost.max()))
-    worth = (loss + most) ** 2 / (float((lost**2).sum()) + most**2)
-    above = (loss + most) / worth * float(gammaincinv(worth, 1 - tail)) - loss
-    spread = float((gained**2).sum())
+    losses, gains = np.maximum(-shares, 0.0), np.maximum(shares, 0.0)
+    loss, largest = float(losses.sum()), max(item_share, float(losses.max()))
+    worth = (loss + largest) ** 2 / (float((losses**2).sum()) + largest**2)
+    above = (loss + largest) / worth * float(gammaincinv(worth, 1 - tail)) - loss
+    spread = float((gains**2).sum())
     return float(shares.sum()) - math.sqrt(above**2 + reach**2 * spread)
 
 
@@ -153,9 +153,9 @@ def smallest_loss(n_items: int, variance: float = 0.0, reach: float | None = Non
     from scipy.special import ndtri
 
     reach = float((ndtri(1 - ERROR) if reach is None else reach) + ndtri(_CHANCE))
-    other = max(variance, 2 * _GAINED / max(n_items, 1))
+    base_variance = max(variance, 2 * _GAINED / max(n_items, 1))
     for points in range(1, 98 if n_items >= _FEWEST else 1):
         loss = points / 100
-        if loss >= reach * math.sqrt(other + (loss - loss**2) / n_items):
+        if loss >= reach * math.sqrt(base_variance + (loss - loss**2) / n_items):
             return loss
     return None

@@ -110,25 +110,25 @@ def _squared_t(total: Floats, cross: Floats, gaps: Floats, sizes: Floats) -> Flo
 
 def _sign_flip_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
     """Two-sided p-value of the robust t if each cluster's gap had the sign of a fair coin."""
-    moved = np.column_stack([gaps, sizes])[gaps != 0]
-    kinds, counts = np.unique(moved, axis=0, return_counts=True)
-    k = len(moved)
+    rows = np.column_stack([gaps, sizes])[gaps != 0]
+    kinds, counts = np.unique(rows, axis=0, return_counts=True)
+    k = len(rows)
     if k == 0:
         return 1.0
     weights = np.column_stack([kinds[:, 0], kinds.prod(axis=1)])
     exact = k < 60 and 2**k <= n_resamples
     if exact:
         signs = 1 - 2 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
-        drawn = signs @ np.repeat(weights, counts, axis=0)
+        draws = signs @ np.repeat(weights, counts, axis=0)
     else:
         # Among clusters with one gap and size, the number of plus signs is binomial.
         rng = np.random.default_rng(seed)
         plus = rng.binomial(counts, 0.5, size=(n_resamples, len(counts)))
-        drawn = (2 * plus - counts) @ weights
+        draws = (2 * plus - counts) @ weights
     total, cross = (counts @ weights)[:, None]
-    seen = _squared_t(total, cross, gaps, sizes)
+    observed = _squared_t(total, cross, gaps, sizes)
     # Flips that tie with what was seen count, whatever the rounding.
-    extreme = _squared_t(drawn[:, 0], drawn[:, 1], gaps, sizes) >= seen * (1 - 1e-9)
+    extreme = _squared_t(draws[:, 0], draws[:, 1], gaps, sizes) >= observed * (1 - 1e-9)
     return float(extreme.mean()) if exact else (1 + int(extreme.sum())) / (1 + n_resamples)
 
 
@@ -142,8 +142,8 @@ def _bootstrap_t_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> 
         return mean, np.sqrt(np.maximum(squares - 2 * mean * cross + mean**2 * sizes2, 0)) / size
 
     mean, spread = mean_and_spread(stats.sum(axis=0)[None])
-    drawn, spreads = mean_and_spread(resampled_sums(stats, n_resamples, seed))
-    extreme = np.abs(drawn - mean) * spread >= np.abs(mean) * spreads * (1 - 1e-9)
+    means, spreads = mean_and_spread(resampled_sums(stats, n_resamples, seed))
+    extreme = np.abs(means - mean) * spread >= np.abs(mean) * spreads * (1 - 1e-9)
     return (1 + int(extreme.sum())) / (1 + n_resamples)
 
 
@@ -156,10 +156,10 @@ def holm(p_values: Sequence[float | None], n_tests: int | None = None) -> list[f
     >>> holm([0.01, None, 0.04])
     [0.02, None, 0.04]
     """
-    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    ordered_p = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
-    highest, n_tests = 0.0, n_tests or len(known)
-    for rank, (p, place) in enumerate(known):
+    highest, n_tests = 0.0, n_tests or len(ordered_p)
+    for rank, (p, place) in enumerate(ordered_p):
         highest = max(highest, min(1.0, p * (n_tests - rank)))
         adjusted[place] = highest
     return adjusted
@@ -190,8 +190,8 @@ def paired_gain(
     the largest difference seen (1 if none was), in the manner of Bonett & Price (2012) for paired
     proportions: a difference of zero everywhere still has a width.
 
-    >>> found = paired_gain([0, 0, 1, 1], [1, 1, 1, 1])
-    >>> found.gain, round(found.ci_low, 2)
+    >>> result = paired_gain([0, 0, 1, 1], [1, 1, 1, 1])
+    >>> result.gain, round(result.ci_low, 2)
     (0.5, -0.52)
     """
     from scipy.special import stdtrit
@@ -204,9 +204,9 @@ def paired_gain(
         return Gain(float(x.mean()), float(y.mean()), gain, None, None, len(gap))
     sizes = np.bincount(codes, minlength=k).astype(np.float64)
     sums = np.bincount(codes, gap, minlength=k)
-    most = float(np.abs(gap).max()) or 1.0
+    largest = float(np.abs(gap).max()) or 1.0
     size = float(sizes.mean())
-    sums, sizes = np.append(sums, [most * size, -most * size]), np.append(sizes, [size, size])
+    sums, sizes = np.append(sums, [largest * size, -largest * size]), np.append(sizes, [size, size])
     centre = float(sums.sum() / sizes.sum())
     residual = sums - centre * sizes
     error = np.sqrt((k + 2) / (k + 1) * float((residual**2).sum())) / sizes.sum()

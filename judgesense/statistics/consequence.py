@@ -79,8 +79,8 @@ def consequence(
         n_permutations: number of shuffles behind the p-value.
 
     >>> systems, templates = ["x", "y"] * 4, ["t1", "t1", "t2", "t2"] * 2
-    >>> found = consequence([1, 0, 0, 1] * 2, systems, templates, [1, 1, 1, 1, 2, 2, 2, 2])
-    >>> found.winners, found.winner_change_rate
+    >>> result = consequence([1, 0, 0, 1] * 2, systems, templates, [1, 1, 1, 1, 2, 2, 2, 2])
+    >>> result.winners, result.winner_change_rate
     ([['x'], ['y']], 1.0)
     """
     systems: dict[str, int] = {}
@@ -104,10 +104,10 @@ def consequence(
         reasons.append(f"{n_excluded} of {n_outputs} outputs lack a score under a template")
     absent = np.flatnonzero(stats[:, -1].sum(axis=0) == 0)
     if len(absent):
-        lost = ", ".join(names[index] for index in absent)
-        reasons.append(f"no output scored under every template for: {lost}")
-        why = "; ".join(reasons)
-        return Consequence(names, wordings, [], [], [], None, None, repeat_rate, None, why)
+        unscored = ", ".join(names[index] for index in absent)
+        reasons.append(f"no output scored under every template for: {unscored}")
+        reason = "; ".join(reasons)
+        return Consequence(names, wordings, [], [], [], None, None, repeat_rate, None, reason)
     totals = stats.sum(axis=0)
     means = totals[:-1] / totals[-1]
     winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in leaders(means)]
@@ -144,16 +144,16 @@ def _stats(
     """
     outputs, output = np.unique(item * n_systems + system, return_inverse=True)
     cell = output * n_templates + template
-    known = ~np.isnan(value)
+    has_score = ~np.isnan(value)
     size = len(outputs) * n_templates
-    tally = np.bincount(cell[known], minlength=size)
-    sums = np.bincount(cell[known], value[known], minlength=size)
-    whole = (tally.reshape(-1, n_templates) > 0).all(axis=1)
-    grid = (sums / np.maximum(tally, 1)).reshape(-1, n_templates)[whole]
-    _, of_item = np.unique(outputs[whole] // n_systems, return_inverse=True)
+    tally = np.bincount(cell[has_score], minlength=size)
+    sums = np.bincount(cell[has_score], value[has_score], minlength=size)
+    is_complete = (tally.reshape(-1, n_templates) > 0).all(axis=1)
+    grid = (sums / np.maximum(tally, 1)).reshape(-1, n_templates)[is_complete]
+    _, of_item = np.unique(outputs[is_complete] // n_systems, return_inverse=True)
     stats = np.zeros((int(of_item.max(initial=-1)) + 1, n_systems, n_templates + 1))
-    stats[of_item, outputs[whole] % n_systems] = np.column_stack([grid, np.ones(len(grid))])
-    return stats.transpose(0, 2, 1), len(outputs), int((~whole).sum())
+    stats[of_item, outputs[is_complete] % n_systems] = np.column_stack([grid, np.ones(len(grid))])
+    return stats.transpose(0, 2, 1), len(outputs), int((~is_complete).sum())
 
 
 def _repeat_changes(
@@ -169,14 +169,14 @@ def _repeat_changes(
     changed = []
     for wording in range(int(template.max()) + 1):
         rows = np.flatnonzero(known & (template == wording))
-        for one, two in combinations(np.unique(repeat[rows]), 2):
-            asked = [rows[repeat[rows] == each] for each in (one, two)]
-            both = np.intersect1d(*(output[each] for each in asked))
+        for pair in combinations(np.unique(repeat[rows]), 2):
+            rows_of_pair = [rows[repeat[rows] == code] for code in pair]
+            both = np.intersect1d(*(output[side] for side in rows_of_pair))
             means = np.full((2, n_systems), np.nan)
-            for at, each in enumerate(asked):
-                kept = each[np.isin(output[each], both)]
-                tally = np.bincount(system[kept], minlength=n_systems)
-                sums = np.bincount(system[kept], value[kept], minlength=n_systems)
+            for at, side in enumerate(rows_of_pair):
+                shared = side[np.isin(output[side], both)]
+                tally = np.bincount(system[shared], minlength=n_systems)
+                sums = np.bincount(system[shared], value[shared], minlength=n_systems)
                 np.divide(sums, tally, out=means[at], where=tally > 0)
             if n_systems > 1 and not np.isnan(means).any():
                 changed.append(_changes(means)[1])
@@ -191,33 +191,33 @@ def _shuffled_p(stats: Floats, n_permutations: int, seed: int) -> float:
     # Whether a template is stricter with all systems does not matter: level it before shuffling.
     strictness = (sums.sum(axis=0) / counts).mean(axis=1)
     sums = sums - strictness[:, None] * outputs[:, None]
-    seen = _swaps(sums.sum(axis=0)[None] / counts)[0]
+    observed = _swaps(sums.sum(axis=0)[None] / counts)[0]
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS_AT_ONCE // sums.size)
     extreme = 0
     for start in range(0, n_permutations, step):
         size = (min(step, n_permutations - start), n_items, n_templates)
         shuffled = rng.permuted(np.broadcast_to(np.arange(n_templates), size), axis=2)
-        drawn = np.take_along_axis(sums[None], shuffled[..., None], axis=2).sum(axis=1) / counts
-        extreme += int((_swaps(drawn) >= seen - 1e-9).sum())
+        means = np.take_along_axis(sums[None], shuffled[..., None], axis=2).sum(axis=1) / counts
+        extreme += int((_swaps(means) >= observed - 1e-9).sum())
     return (1 + extreme) / (1 + n_permutations)
 
 
 def _swaps(means: Floats) -> Floats:
     """Size of the changes of order, summed over two systems and two templates; (B, T, S) means."""
-    found = np.zeros(len(means))
+    sizes = np.zeros(len(means))
     for a, b in combinations(range(means.shape[2]), 2):
         gap = np.round(means[..., a] - means[..., b], 9)
         for t, u in combinations(range(means.shape[1]), 2):
             # From a tie to a lead is half a change of order: levelled scores hardly ever tie.
-            turned = np.abs(np.sign(gap[:, t]) - np.sign(gap[:, u])) / 2
-            found += turned * np.abs(gap[:, t] - gap[:, u])
-    return found
+            share = np.abs(np.sign(gap[:, t]) - np.sign(gap[:, u])) / 2
+            sizes += share * np.abs(gap[:, t] - gap[:, u])
+    return sizes
 
 
 def _changes(means: Floats) -> tuple[float, float]:
     """Shares of template pairs with another winner and another ranking, from (T, S) means."""
     ranks = competition_ranks(means)
-    one, two = np.triu_indices(len(means), 1)
-    winner = ((ranks[one] == 1) != (ranks[two] == 1)).any(axis=1)
-    return float(winner.mean()), float((ranks[one] != ranks[two]).any(axis=1).mean())
+    rows, others = np.triu_indices(len(means), 1)
+    winner = ((ranks[rows] == 1) != (ranks[others] == 1)).any(axis=1)
+    return float(winner.mean()), float((ranks[rows] != ranks[others]).any(axis=1).mean())

@@ -62,30 +62,30 @@ def two_way_interval(
 
     hits, level = np.asarray(agree, bool), confidence_level
     cluster, k = cluster_codes(clusters, len(hits))
-    fixed = wilson_cluster(hits, cluster, level)
-    if fixed.low is None or fixed.high is None or fixed.effective_n is None:
+    by_items = wilson_cluster(hits, cluster, level)
+    if by_items.low is None or by_items.high is None or by_items.effective_n is None:
         return Interval(None, None)
     names = np.concatenate([np.asarray(template_a), np.asarray(template_b)])
     codes, n_wordings = cluster_codes(names, len(names))
-    share, n = float(hits.mean()), fixed.effective_n
+    share, n = float(hits.mean()), by_items.effective_n
     # A share of 1 in a sample does not promise a share of 1.
-    near = (n * share + 0.5) / (n + 1)
+    centre = (n * share + 0.5) / (n + 1)
     factor, pure, cell = over_wordings(hits, cluster, *np.split(codes, 2))
     sd, worth = prior
-    scale = factor * (near * (1 - near)) ** 2
-    seen, noise = pure / scale, cell / scale
+    scale = factor * (centre * (1 - centre)) ** 2
+    observed, noise = pure / scale, cell / scale
     # The jackknife tells as much as W - 1 wordings where the sampling of items hardly blurs it.
-    likely = max(sd**2, seen)
-    told = min(MOST_TOLD, (n_wordings - 1) * (likely / (likely + noise)) ** 2)
+    expected = max(sd**2, observed)
+    df = min(MOST_TOLD, (n_wordings - 1) * (expected / (expected + noise)) ** 2)
     if n_wordings < FEWEST_WORDINGS:
-        told = 0.0
+        df = 0.0
     # The prior keeps wordings that happen to agree from claiming that all do, not the reverse.
-    spread = max((worth * sd**2 + told * seen) / (worth + told), seen)
+    spread = max((worth * sd**2 + df * observed) / (worth + df), observed)
     tail = (1 + level) / 2
-    t_items, t_wordings = float(stdtrit(k - 1, tail)), float(stdtrit(worth + told, tail))
-    n_eff = 1 / (1 / n + factor * spread * near * (1 - near) * (t_wordings / t_items) ** 2)
+    t_items, t_wordings = float(stdtrit(k - 1, tail)), float(stdtrit(worth + df, tail))
+    n_eff = 1 / (1 / n + factor * spread * centre * (1 - centre) * (t_wordings / t_items) ** 2)
     low, high = outer_ends(share, n_eff, t_items, level)
-    return Interval(min(low, fixed.low), max(high, fixed.high), n_eff)
+    return Interval(min(low, by_items.low), max(high, by_items.high), n_eff)
 
 
 def over_wordings(
@@ -105,22 +105,22 @@ def over_wordings(
     n, k = len(agree), int(clusters.max()) + 1
     w = int(max(template_a.max(), template_b.max())) + 1
     gap = agree - agree.mean()
-    rows, own = np.zeros(w), np.zeros(w * k)
+    rows, cell_sums = np.zeros(w), np.zeros(w * k)
     # A pair of one wording twice counts once.
-    same = template_a == template_b
-    for template, weight in ((template_a, gap), (template_b, gap * ~same)):
+    is_same_wording = template_a == template_b
+    for template, weight in ((template_a, gap), (template_b, gap * ~is_same_wording)):
         rows += np.bincount(template, minlength=w)
-        own += np.bincount(template * k + clusters, weight, minlength=w * k)
-    rows -= np.bincount(template_a, same, minlength=w)
+        cell_sums += np.bincount(template * k + clusters, weight, minlength=w * k)
+    rows -= np.bincount(template_a, is_same_wording, minlength=w)
     factor = float(((rows / n) ** 2).sum())
     if w < FEWEST_WORDINGS or (rows == n).any():
         return factor, 0.0, 0.0
-    whole = np.bincount(clusters, gap, minlength=k)
-    changes = (whole - own.reshape(w, k)) / (n - rows)[:, None] - whole / n
+    cluster_sums = np.bincount(clusters, gap, minlength=k)
+    changes = (cluster_sums - cell_sums.reshape(w, k)) / (n - rows)[:, None] - cluster_sums / n
     changes -= changes.mean(axis=0)
-    both = (w - 1) / w * float((changes.sum(axis=1) ** 2).sum())
+    total = (w - 1) / w * float((changes.sum(axis=1) ** 2).sum())
     cell = (w - 1) / w * float((k * changes.var(axis=1, ddof=1)).sum())
-    return factor, both - cell, cell
+    return factor, total - cell, cell
 
 
 class RepeatDifference(NamedTuple):
@@ -155,24 +155,24 @@ def delta_jss(
     """
     if not len(agree) or not len(repeat_agree):
         return RepeatDifference(None, None, None, None)
-    hits, again = np.asarray(agree, bool), np.asarray(repeat_agree, bool)
-    shares = float(hits.mean()), float(again.mean())
+    hits, repeat_hits = np.asarray(agree, bool), np.asarray(repeat_agree, bool)
+    shares = float(hits.mean()), float(repeat_hits.mean())
     delta = shares[0] - shares[1]
-    one: Codes
-    two: Codes
+    pairs: Codes
+    repeats: Codes
     if clusters is None:
-        one, two = np.arange(len(hits)), np.arange(len(hits), len(hits) + len(again))
+        pairs, repeats = np.arange(len(hits)), np.arange(len(hits), len(hits) + len(repeat_hits))
     else:
-        joined, _ = cluster_codes([*clusters, *repeat_clusters], len(hits) + len(again))
-        one, two = joined[: len(hits)], joined[len(hits) :]
-    k = int(max(one.max(), two.max())) + 1
+        joint_codes, _ = cluster_codes([*clusters, *repeat_clusters], len(hits) + len(repeat_hits))
+        pairs, repeats = joint_codes[: len(hits)], joint_codes[len(hits) :]
+    k = int(max(pairs.max(), repeats.max())) + 1
     residuals = [
         np.bincount(codes, rows - share, minlength=k)
-        for rows, codes, share in zip((hits, again), (one, two), shares, strict=True)
+        for rows, codes, share in zip((hits, repeat_hits), (pairs, repeats), shares, strict=True)
     ]
     ends = difference_interval(
-        (shares[1], wilson_cluster(again, two)),
-        (shares[0], wilson_cluster(hits, one)),
+        (shares[1], wilson_cluster(repeat_hits, repeats)),
+        (shares[0], wilson_cluster(hits, pairs)),
         residual_correlation(*residuals),
     )
     return RepeatDifference(shares[1], delta, ends.low, ends.high)

@@ -90,35 +90,35 @@ def flip_sources(
     cluster_of = np.zeros(n_items, dtype=np.intp)
     cluster_of[item] = item if cluster_ids is None else cluster_codes(cluster_ids, n)[0]
     if "BA" in order_names:
-        one, other = (table.setdefault(label, len(table)) for label in options)
+        first, second = (table.setdefault(label, len(table)) for label in options)
         back = np.arange(len(table))
-        back[one], back[other] = other, one
+        back[first], back[second] = second, first
         decision = np.where(order == order_names["BA"], back[decision], decision)
     out = np.array([label in UNDECIDED for label in table])[decision]
     item, template, order, decision = (x[~out] for x in (item, template, order, decision))
     rates = _rates(item, template, order, decision)
     rerun, by_template, by_order, by_both = (~np.isnan(rates).all(axis=0)).astype(bool)
-    same, other_template, other_order, other_both = rates.T
-    parts: dict[str, Floats] = {"rerun": same} if rerun else {}
+    repeat, other_template, other_order, other_both = rates.T
+    parts: dict[str, Floats] = {"rerun": repeat} if rerun else {}
     if by_both:
         parts["flip_rate"] = other_both
         parts["wording"] = other_both - other_order
         parts["position"] = other_both - other_template
-        noise = same if rerun else 0.0
+        noise = repeat if rerun else 0.0
         parts["interaction"] = other_template + other_order - other_both - noise
     elif by_template or by_order:
         parts["flip_rate"] = other_template if by_template else other_order
         if rerun:
-            parts["wording" if by_template else "position"] = parts["flip_rate"] - same
+            parts["wording" if by_template else "position"] = parts["flip_rate"] - repeat
     # One set of items for all parts, so that they add up.
-    whole = np.array([~np.isnan(part) for part in parts.values()] or [~np.isnan(same)]).all(axis=0)
-    if not whole.any():
+    mask = np.array([~np.isnan(part) for part in parts.values()] or [~np.isnan(repeat)]).all(axis=0)
+    if not mask.any():
         return FlipSources()
-    clusters = cluster_of[np.unique(item)][whole]
-    found: dict[str, Any] = {name: float(part[whole].mean()) for name, part in parts.items()}
-    for name in found.keys() & {"wording", "position"}:
-        found |= mean_t_cluster(parts[name][whole], clusters).fields(name)
-    return FlipSources(int(whole.sum()), **found)
+    clusters = cluster_of[np.unique(item)][mask]
+    figures: dict[str, Any] = {name: float(part[mask].mean()) for name, part in parts.items()}
+    for name in figures.keys() & {"wording", "position"}:
+        figures |= mean_t_cluster(parts[name][mask], clusters).fields(name)
+    return FlipSources(int(mask.sum()), **figures)
 
 
 def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Floats:
@@ -143,13 +143,13 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Float
         return np.bincount(groups // weight, tally * (tally - 1) / 2, minlength=k).astype(float)
 
     def exact(*more: Codes) -> list[Floats]:
-        both, same_order = pairs(template, order, *more), pairs(order, *more)
-        same_template, every = pairs(template, *more), pairs(*more)
+        same_prompt, same_order = pairs(template, order, *more), pairs(order, *more)
+        same_template, all_pairs = pairs(template, *more), pairs(*more)
         return [
-            both,
-            same_order - both,
-            same_template - both,
-            every - same_order - same_template + both,
+            same_prompt,
+            same_order - same_prompt,
+            same_template - same_prompt,
+            all_pairs - same_order - same_template + same_prompt,
         ]
 
     total, equal = np.column_stack(exact()), np.column_stack(exact(decision))
@@ -165,10 +165,10 @@ def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes,
     section 5.3). ``decisions`` are by judge those under one prompt and those under the other, of
     the same n pairs; the counts of judges have shape (n,) each.
     """
-    flipped, judged = [], []
-    for one, two in decisions.values():
-        first, second, labels = encode_pair(one, two)
+    flips_by_judge, decided_by_judge = [], []
+    for references, predictions in decisions.values():
+        first, second, labels = encode_pair(references, predictions)
         empty = np.isin(labels, UNDECIDED)
-        judged.append(~(empty[first] | empty[second]))
-        flipped.append(judged[-1] & (first != second))
-    return np.sum(flipped, axis=0), np.sum(judged, axis=0)
+        decided_by_judge.append(~(empty[first] | empty[second]))
+        flips_by_judge.append(decided_by_judge[-1] & (first != second))
+    return np.sum(flips_by_judge, axis=0), np.sum(decided_by_judge, axis=0)

@@ -88,31 +88,31 @@ def gold_agreement(
     >>> result.accuracy, result.balanced_accuracy, result.constant_accuracy
     (0.75, 0.75, 0.5)
     """
-    truth, said, seen = encode_pair(gold, decision)
+    truth, answers, label_names = encode_pair(gold, decision)
     codes, _ = cluster_codes(clusters, len(truth))
     size = len(labels)
     # The last code is for answers, and gold, that are no label of the task.
     places = dict(zip(labels, range(size), strict=True))
-    code_of = np.array([places.get(label, size) for label in seen], dtype=np.intp)
-    no_decision = np.isin(seen, UNDECIDED)[said]
-    truth, said = code_of[truth], code_of[said]
-    known = truth < size
-    truth, said, no_decision = truth[known], said[known], no_decision[known]
-    codes, k = cluster_codes(codes[known], len(truth))
+    code_of = np.array([places.get(label, size) for label in label_names], dtype=np.intp)
+    no_decision = np.isin(label_names, UNDECIDED)[answers]
+    truth, answers = code_of[truth], code_of[answers]
+    has_gold = truth < size
+    truth, answers, no_decision = truth[has_gold], answers[has_gold], no_decision[has_gold]
+    codes, k = cluster_codes(codes[has_gold], len(truth))
     if not len(truth):
         return GoldAgreement()
-    weights = None if chances is None else 1 / chances[known]
+    weights = None if chances is None else 1 / chances[has_gold]
     commonest = int(np.bincount(truth, weights, minlength=size).argmax())
-    hits, constant = truth == said, truth == commonest
-    found: dict[str, Any] = {
+    hits, constant = truth == answers, truth == commonest
+    figures: dict[str, Any] = {
         "n": len(truth),
         "constant_label": labels[commonest],
         "constant_accuracy": float(constant.mean()),
         "undecided_share": float(no_decision.mean()),
     }
     if no_decision.all():
-        return GoldAgreement(**found)
-    right = wilson_cluster(hits, codes)
+        return GoldAgreement(**figures)
+    accuracy_interval = wilson_cluster(hits, codes)
     correlation = residual_correlation(
         np.bincount(codes, constant - constant.mean()), np.bincount(codes, hits - hits.mean())
     )
@@ -127,30 +127,30 @@ def gold_agreement(
         for level in (0.95, 1 - 0.05 / size)
     )
     gap = Interval(lower.low, upper.high)
-    found |= {"accuracy": float(hits.mean()), **right.fields("accuracy")}
-    found |= {"beats_constant": float(hits.mean() - constant.mean())}
-    found |= gap.fields("beats_constant")
+    figures |= {"accuracy": float(hits.mean()), **accuracy_interval.fields("accuracy")}
+    figures |= {"beats_constant": float(hits.mean() - constant.mean())}
+    figures |= gap.fields("beats_constant")
     if weights is not None:
-        found |= _weighted(hits, constant, weights, codes)
+        figures |= _weighted(hits, constant, weights, codes)
     counts = None if weights is None else weights * len(weights) / weights.sum()
-    tally = np.bincount(truth * (size + 1) + said, counts, minlength=size * (size + 1))
+    tally = np.bincount(truth * (size + 1) + answers, counts, minlength=size * (size + 1))
     table = tally.reshape(size, size + 1).astype(np.float64)
     measures = table_figures(table, ordinal)
     if constant.all():
         # With one gold label there is neither kappa nor a mean over labels.
         measures = {"gwet_ac1": measures["gwet_ac1"]}
-    drawn: dict[str, Any] = {}
-    reach = _by_jackknife(truth, said, codes, table, ordinal, counts)
+    draws: dict[str, Any] = {}
+    reach = _by_jackknife(truth, answers, codes, table, ordinal, counts)
     if k >= max(2, 2 * size):
-        drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal, counts), ordinal)
+        draws = table_figures(_drawn_tables(truth, answers, codes, table, ordinal, counts), ordinal)
     for name, value in measures.items():
-        found[name] = float(value)
-        if drawn:
-            low, high = percentile_ends(drawn[name])
+        figures[name] = float(value)
+        if draws:
+            low, high = percentile_ends(draws[name])
             below, above = reach[name]
             low, high = min(low, value - below), max(high, value + above)
-            found |= Interval(low, high).within(-1.0, 1.0).fields(name)
-    return GoldAgreement(**found)
+            figures |= Interval(low, high).within(-1.0, 1.0).fields(name)
+    return GoldAgreement(**figures)
 
 
 def _weighted(hits: Bools, constant: Bools, weights: Floats, codes: Codes) -> dict[str, Any]:
@@ -205,18 +205,18 @@ def _weighted_ratio(column: Any, weights: Floats, codes: Codes) -> tuple[float, 
     with as many degrees of freedom as clusters count for (Kish)."""
     from scipy.special import stdtrit
 
-    total, own = float(weights.sum()), np.bincount(codes, weights)
-    mean, k = float(weights @ column / total), len(own)
+    total, cluster_weights = float(weights.sum()), np.bincount(codes, weights)
+    mean, k = float(weights @ column / total), len(cluster_weights)
     if k < 2:
         return mean, Interval(None, None)
-    residuals = np.bincount(codes, weights * (column - mean)) * total / (total - own)
-    t = float(stdtrit(max(1.0, total**2 / float((own**2).sum()) - 1), 0.975))
-    usual = float((own**2).mean()) / total**2
+    residuals = np.bincount(codes, weights * (column - mean)) * total / (total - cluster_weights)
+    t = float(stdtrit(max(1.0, total**2 / float((cluster_weights**2).sum()) - 1), 0.975))
+    least_variance = float((cluster_weights**2).mean()) / total**2
     error2 = float((residuals**2).sum()) / total**2
     if np.asarray(column).dtype != bool:
-        error2 = max(error2, usual)
+        error2 = max(error2, least_variance)
         return mean, Interval(mean - t * error2**0.5, mean + t * error2**0.5).within(-1, 1)
-    alike = total**2 / float((own**2).sum())
+    alike = total**2 / float((cluster_weights**2).sum())
     size = mean * (1 - mean) / error2 if error2 > 0 and 0 < mean < 1 else alike
     return mean, Interval(*outer_ends(mean, size, t))
 
@@ -237,8 +237,8 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
     steps = np.arange(size)
     cost = np.hstack([1.0 - np.eye(size), np.ones((size, 1))])
     if ordinal:
-        far = np.maximum(steps, size - 1 - steps)
-        cost = np.hstack([np.subtract.outer(steps, steps), far[:, None]]).astype(float) ** 2
+        farthest = np.maximum(steps, size - 1 - steps)
+        cost = np.hstack([np.subtract.outer(steps, steps), farthest[:, None]]).astype(float) ** 2
     expected = np.einsum("...i,ij,...j->...", gold, cost, answer)
     observed = (p * cost).sum(axis=(-2, -1))
     hits = diagonal.sum(axis=-1)
@@ -257,7 +257,7 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
 
 def _drawn_tables(
     truth: Codes,
-    said: Codes,
+    answers: Codes,
     codes: Codes,
     table: Floats,
     ordinal: bool,
@@ -280,32 +280,32 @@ def _drawn_tables(
     rng = np.random.default_rng(0)
     size = len(table)
     cells = size * (size + 1)
-    of_cells = codes * cells + truth * (size + 1) + said
+    of_cells = codes * cells + truth * (size + 1) + answers
     rows, tally = distinct_rows(
         np.bincount(of_cells, counts, minlength=(codes.max() + 1) * cells).reshape(-1, cells)
     )
     effect = 1.0 if counts is None else float((counts**2).mean())
-    used = np.flatnonzero(table.sum(axis=1))
-    has = rows.reshape(-1, size, size + 1)[:, used].any(axis=2)
+    labels = np.flatnonzero(table.sum(axis=1))
+    has = rows.reshape(-1, size, size + 1)[:, labels].any(axis=2)
     degrees = np.maximum(1, np.where(has, tally @ has, np.inf).min(axis=1) / effect - 1)
     shape = (ndtri(0.975) / stdtrit(degrees, 0.975)) ** 2
-    drawn = weighted_sums(rows, tally, shape, _DRAWS, rng).reshape(_DRAWS, size, size + 1)
-    row = np.empty(len(used))
-    for at, label in enumerate(used.tolist()):
-        own = truth == label
-        worth = wilson_cluster(said[own] == label, codes[own]).effective_n
-        row[at] = effect * own.sum() / (worth or 1.0)
-    prior = _wrong_answers(table, ordinal)[used]
-    prior[np.arange(len(used)), used] += 1.0
-    prior = np.maximum(prior / len(used), 1e-300)
-    gold = drawn[:, used].sum(axis=2) + row * rng.gamma(1 / size, size=(_DRAWS, len(used)))
-    answers = drawn[:, used] + row[:, None] * rng.gamma(prior, size=(_DRAWS, *prior.shape))
-    drawn[:, used] = answers * (gold / answers.sum(axis=2))[:, :, None]
-    return drawn
+    draws = weighted_sums(rows, tally, shape, _DRAWS, rng).reshape(_DRAWS, size, size + 1)
+    weight = np.empty(len(labels))
+    for at, label in enumerate(labels.tolist()):
+        is_label = truth == label
+        worth = wilson_cluster(answers[is_label] == label, codes[is_label]).effective_n
+        weight[at] = effect * is_label.sum() / (worth or 1.0)
+    prior = _wrong_answers(table, ordinal)[labels]
+    prior[np.arange(len(labels)), labels] += 1.0
+    prior = np.maximum(prior / len(labels), 1e-300)
+    gold = draws[:, labels].sum(axis=2) + weight * rng.gamma(1 / size, size=(_DRAWS, len(labels)))
+    by_answer = draws[:, labels] + weight[:, None] * rng.gamma(prior, size=(_DRAWS, *prior.shape))
+    draws[:, labels] = by_answer * (gold / by_answer.sum(axis=2))[:, :, None]
+    return draws
 
 
 def _by_jackknife(
-    truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool, counts: Floats | None
+    truth: Codes, answers: Codes, codes: Codes, table: Floats, ordinal: bool, counts: Floats | None
 ) -> dict[str, tuple[float, float]]:
     """How far the interval of each figure reaches at least, down and up; 0 for clusters of about
     equal size.
@@ -321,15 +321,15 @@ def _by_jackknife(
     k, size = len(sizes), len(table)
     if worth >= UNEQUAL * k:
         return dict.fromkeys(table_figures(table, ordinal), (0.0, 0.0))
-    cells = codes * table.size + truth * (size + 1) + said
-    own = np.bincount(cells, counts, minlength=k * table.size).reshape(k, size, size + 1)
+    cells = codes * table.size + truth * (size + 1) + answers
+    cluster_tables = np.bincount(cells, counts, minlength=k * table.size).reshape(k, size, size + 1)
     t = float(stdtrit(max(1.0, worth - 1), 0.975))
     reach = {}
-    for name, values in table_figures(table - own, ordinal).items():
-        left = values[np.isfinite(values)]
-        moved = left.mean() - left if len(left) else np.zeros(1)
-        half = t * float(np.sqrt((k - 1) / k * (moved**2).sum()))
-        shift = float((moved**3).sum() / max(1e-12, 6 * (moved**2).sum())) * (1 + 2 * t**2)
+    for name, values in table_figures(table - cluster_tables, ordinal).items():
+        defined = values[np.isfinite(values)]
+        gaps = defined.mean() - defined if len(defined) else np.zeros(1)
+        half = t * float(np.sqrt((k - 1) / k * (gaps**2).sum()))
+        shift = float((gaps**3).sum() / max(1e-12, 6 * (gaps**2).sum())) * (1 + 2 * t**2)
         shift = min(half / 2, max(-half / 2, shift))
         reach[name] = (half - shift, half + shift)
     return reach
@@ -350,6 +350,6 @@ def _wrong_answers(table: Floats, ordinal: bool) -> Floats:
     if not ordinal:
         shares = (1 - np.eye(size)) * (off.sum() / (size * (size - 1)))
     none = np.full((size, 1), table[:, -1].sum() / size)
-    joined = np.hstack([shares, none])
-    found: Floats = joined / joined.sum(axis=1, keepdims=True)
-    return found
+    columns = np.hstack([shares, none])
+    result: Floats = columns / columns.sum(axis=1, keepdims=True)
+    return result

@@ -48,7 +48,7 @@ def compare_groups(
     shares = np.asarray(values, dtype=float)
     codes, _ = cluster_codes(clusters, len(shares))
     compared = [
-        each for by, names in groups.items() for each in _compared(by, names, shares, codes)
+        test for by, names in groups.items() for test in _compared(by, names, shares, codes)
     ]
     p_values = []
     for _, parts, df in compared:
@@ -61,15 +61,15 @@ def compare_groups(
         p_values.append(float(2 * stdtr(df, -low)))
     adjusted = holm(p_values)
     order = sorted(range(len(compared)), key=p_values.__getitem__)
-    found, left = [], len(order)
+    results, n_left = [], len(order)
     for rank, at in enumerate(order):
         (names, parts, df), p_holm = compared[at], adjusted[at]
         assert p_holm is not None
         # Holm stops at the first test that does not reject: the others share its level.
-        left = len(order) - rank if p_holm <= _ERROR or not rank else left
-        ends = _gap(parts, float(stdtrit(df, 1 - _ERROR / left / 2)))
+        n_left = len(order) - rank if p_holm <= _ERROR or not rank else n_left
+        ends = _gap(parts, float(stdtrit(df, 1 - _ERROR / n_left / 2)))
         (rest, _), (share, _) = parts
-        found.append(
+        results.append(
             {
                 **dict(zip(("by", "name", "n"), names, strict=True)),
                 "estimate": share,
@@ -81,7 +81,7 @@ def compare_groups(
                 "p_holm": p_holm,
             }
         )
-    return sorted(found, key=operator.itemgetter("difference"))
+    return sorted(results, key=operator.itemgetter("difference"))
 
 
 Parts = tuple[tuple[float, float], tuple[float, float]]
@@ -97,7 +97,7 @@ def _gap(parts: Parts, quantile: float) -> tuple[float, float]:
 
 
 def _compared(
-    by: str, names: npt.NDArray[Any], shares: Floats, clusters: npt.NDArray[Any]
+    grouping: str, names: npt.NDArray[Any], shares: Floats, clusters: npt.NDArray[Any]
 ) -> Iterator[tuple[tuple[str, str, int], Parts, int]]:
     """What groups items, a group and its size; its parts; the degrees of freedom."""
     distinct = [name for name in dict.fromkeys(names.tolist()) if name != ""]
@@ -105,13 +105,13 @@ def _compared(
     if len(distinct) == 2 and "" not in names:
         distinct = [min(distinct, key=means.__getitem__)]
     for name in distinct:
-        own = names == name
-        if own.sum() < SMALLEST or (~own).sum() < SMALLEST:
+        mask = names == name
+        if mask.sum() < SMALLEST or (~mask).sum() < SMALLEST:
             continue
         rest_n, own_n = (
-            wilson_cluster(shares[part], clusters[part]).effective_n for part in (~own, own)
+            wilson_cluster(shares[part], clusters[part]).effective_n for part in (~mask, mask)
         )
         if rest_n is not None and own_n is not None:
-            df = len(np.unique(clusters[own])) + len(np.unique(clusters[~own])) - 2
-            parts = (float(shares[~own].mean()), rest_n), (means[name], own_n)
-            yield (by, str(name), int(own.sum())), parts, df
+            df = len(np.unique(clusters[mask])) + len(np.unique(clusters[~mask])) - 2
+            parts = (float(shares[~mask].mean()), rest_n), (means[name], own_n)
+            yield (grouping, str(name), int(mask.sum())), parts, df

@@ -41,8 +41,8 @@ def check_number(
     value: Any, name: str, least: float, most: float = math.inf, *, whole: bool = False
 ) -> Any:
     """Return a number from `least` to `most`, or raise ValueError."""
-    known = isinstance(value, (int, np.integer) if whole else _NUMBER)
-    if not known or isinstance(value, bool) or not least <= value <= most or value == math.inf:
+    is_number = isinstance(value, (int, np.integer) if whole else _NUMBER)
+    if not is_number or isinstance(value, bool) or not least <= value <= most or value == math.inf:
         limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
         kind = "whole number" if whole else "number"
         raise ValueError(f"{name} is {value!r}: pass a {kind} {limits}")
@@ -62,8 +62,8 @@ def check_labels(labels: Collection[Any], name: str) -> frozenset[str]:
 
     A single string is refused: `"A" in "UNCLEAR"` is true and would silently drop decisions.
     """
-    several = is_ordered(labels) or isinstance(labels, Set)
-    if not several:
+    is_collection = is_ordered(labels) or isinstance(labels, Set)
+    if not is_collection:
         raise ValueError(f"{name} is {labels!r}: pass a list of strings")
     return frozenset(label_text(label, f"a label of {name}") for label in labels)
 
@@ -217,10 +217,10 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
         if highest - lowest <= 4 * n:
             # Ids close to row numbers need no sorting.
             offsets = (clusters - lowest).astype(np.intp, copy=False)
-            used = np.bincount(offsets) > 0
-            if used.all():
-                return offsets, len(used)
-            place = np.cumsum(used) - 1
+            is_used = np.bincount(offsets) > 0
+            if is_used.all():
+                return offsets, len(is_used)
+            place = np.cumsum(is_used) - 1
             return place[offsets], int(place[-1]) + 1
         distinct, inverse = np.unique(clusters, return_inverse=True)
         return inverse.astype(np.intp, copy=False), len(distinct)

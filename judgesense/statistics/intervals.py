@@ -144,22 +144,22 @@ def difference_interval(
     Newcombe's method 10 (1998, Statistics in Medicine 17, 2635-2650) for any two estimates; the
     general form is Zou & Donner's (2008). `correlation` is that of the two estimates, in [-1, 1].
     """
-    (p1, one), (p2, two) = first, second
-    if one.low is None or one.high is None or two.low is None or two.high is None:
+    (p1, ends1), (p2, ends2) = first, second
+    if ends1.low is None or ends1.high is None or ends2.low is None or ends2.high is None:
         return Interval(None, None)
-    down1, up1, down2, up2 = p1 - one.low, one.high - p1, p2 - two.low, two.high - p2
+    down1, up1, down2, up2 = p1 - ends1.low, ends1.high - p1, p2 - ends2.low, ends2.high - p2
     low = np.sqrt(max(0.0, down2**2 - 2 * correlation * down2 * up1 + up1**2))
     high = np.sqrt(max(0.0, up2**2 - 2 * correlation * up2 * down1 + down1**2))
     return Interval(p2 - p1 - float(low), p2 - p1 + float(high)).within(-1.0, 1.0)
 
 
-def residual_correlation(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
+def residual_correlation(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> float:
     """Correlation of two figures of the same clusters; 0 where a figure has no residuals.
 
-    `one` and `two`, shape (k,), are what each cluster adds to a figure beyond the mean.
+    `x` and `y`, shape (k,), are what each cluster adds to a figure beyond the mean.
     """
-    size = float(np.sqrt((one**2).sum() * (two**2).sum()))
-    return float(one @ two) / size if size > 0 else 0.0
+    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float(x @ y) / size if size > 0 else 0.0
 
 
 def _icc(successes: Floats, sizes: Floats) -> float:

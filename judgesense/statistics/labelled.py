@@ -29,9 +29,9 @@ def raters_differ(counts: Any) -> bool:
         return False
     from scipy.stats import chi2_contingency
 
-    found = chi2_contingency(table, correction=False)
-    strength = np.sqrt(found.statistic / (table.sum() * (min(table.shape) - 1)))
-    return bool(found.pvalue < NOT_RANDOM and strength >= _LEAST_ASSOCIATION)
+    test = chi2_contingency(table, correction=False)
+    strength = np.sqrt(test.statistic / (table.sum() * (min(table.shape) - 1)))
+    return bool(test.pvalue < NOT_RANDOM and strength >= _LEAST_ASSOCIATION)
 
 
 def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | None:
@@ -52,16 +52,16 @@ def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | No
     True
     """
     values, mask = np.asarray(verdicts, np.float64), np.asarray(labelled, bool)
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     codes, k = cluster_codes(clusters, len(values))
-    values, mask, codes = values[known], mask[known], codes[known]
+    values, mask, codes = values[has_value], mask[has_value], codes[has_value]
     if not 0 < mask.sum() < len(mask) or np.ptp(values) == 0:
         return None
-    if k == len(known) and len(np.unique(values)) == 2:
+    if k == len(has_value) and len(np.unique(values)) == 2:
         from scipy.stats import fisher_exact
 
-        is_high = values == values.max()
-        table = [[int((one & two).sum()) for two in (mask, ~mask)] for one in (is_high, ~is_high)]
+        high = values == values.max()
+        table = [[int((row & column).sum()) for column in (mask, ~mask)] for row in (high, ~high)]
         return float(fisher_exact(table)[1])
     from scipy.special import stdtr
 

@@ -85,27 +85,27 @@ def watch(
     """
     from scipy.special import logsumexp
 
-    z = [np.asarray(each, np.float64) for each in excesses]
+    z = [np.asarray(excess, np.float64) for excess in excesses]
     before = _seen_before(z, ids)
     starts = _blocks(before)
     t = len(z)
     evidence = np.full((t, t), -np.inf)
-    best = np.full(t, -np.inf)
+    peak = np.full(t, -np.inf)
     for first, end in zip(starts, [*starts[1:], t], strict=True):
-        kept = [each[last < first] for each, last in zip(z[first:], before[first:], strict=True)]
-        wealth = log_evidence(growth(kept), end - first)
+        fresh = [look[last < first] for look, last in zip(z[first:], before[first:], strict=True)]
+        wealth = log_evidence(growth(fresh), end - first)
         weights = np.log([start_weight(start) for start in range(first, end)])
         evidence[first:end, first:] = wealth + weights[:, None]
-        best[first:] = np.maximum(best[first:], logsumexp(evidence[first:end, first:], axis=0))
-    best = np.maximum.accumulate(best)
+        peak[first:] = np.maximum(peak[first:], logsumexp(evidence[first:end, first:], axis=0))
+    peak = np.maximum.accumulate(peak)
     log_limit = float(-np.log(error))
-    over = np.flatnonzero(best >= log_limit)
+    over = np.flatnonzero(peak >= log_limit)
     alarm = int(over[0]) if len(over) else None
     since = int(evidence[:, t - 1 if alarm is None else alarm].argmax())
-    kept = [each[last < since] for each, last in zip(z[since:], before[since:], strict=True)]
-    values, evidence_limit = np.concatenate(kept), 1 / (error * start_weight(since))
+    fresh = [look[last < since] for look, last in zip(z[since:], before[since:], strict=True)]
+    values, evidence_limit = np.concatenate(fresh), 1 / (error * start_weight(since))
     low = 2 * lower_bound((1 + values) / 2, evidence_limit) - 1 if len(values) else -1.0
-    return Watch(best, log_limit, alarm, since, low)
+    return Watch(peak, log_limit, alarm, since, low)
 
 
 def growth(z: Sequence[Floats]) -> Floats:
@@ -114,13 +114,13 @@ def growth(z: Sequence[Floats]) -> Floats:
     The tuned bet is fixed before its look, so that independent numbers only need means of at most 0
     on average at each look.
     """
-    squares, seen = _FIRST_SQUARE * _FIRST_WEIGHT, float(_FIRST_WEIGHT)
+    squares, weight = _FIRST_SQUARE * _FIRST_WEIGHT, float(_FIRST_WEIGHT)
     growths = []
     for look in z:
-        tuned = min(TARGET * seen / squares, float(_BETS[-1]))
-        fixed = np.log1p(np.multiply.outer(look, _BETS)).sum(axis=0)
-        growths.append(np.append(fixed, np.log1p(tuned * look).sum()))
-        squares, seen = squares + float(look @ look), seen + len(look)
+        tuned = min(TARGET * weight / squares, float(_BETS[-1]))
+        bets_growth = np.log1p(np.multiply.outer(look, _BETS)).sum(axis=0)
+        growths.append(np.append(bets_growth, np.log1p(tuned * look).sum()))
+        squares, weight = squares + float(look @ look), weight + len(look)
     return np.stack(growths)
 
 
@@ -141,23 +141,23 @@ def log_evidence(growths: Floats, starts: int) -> Floats:
 
 def _blocks(before: Sequence[Codes]) -> list[int]:
     """The looks at which a block of starts begins: the first, then each that has an id again."""
-    found = [0]
+    starts = [0]
     for look, last in enumerate(before):
-        if (last >= found[-1]).any():
-            found.append(look)
-    return found
+        if (last >= starts[-1]).any():
+            starts.append(look)
+    return starts
 
 
 def _seen_before(z: Sequence[Floats], ids: Sequence[Sequence[Hashable]] | None) -> list[Codes]:
     """For each number, the last look before its own that had its id; -1 for none."""
     if ids is None:
-        return [np.full(len(each), -1) for each in z]
+        return [np.full(len(look), -1) for look in z]
     last: dict[Hashable, int] = {}
-    found: list[Codes] = []
-    for look, own in enumerate(ids):
-        found.append(np.array([last.get(name, -1) for name in own], dtype=np.int64))
-        last.update(dict.fromkeys(own, look))
-    return found
+    lasts: list[Codes] = []
+    for look, look_ids in enumerate(ids):
+        lasts.append(np.array([last.get(name, -1) for name in look_ids], dtype=np.int64))
+        last.update(dict.fromkeys(look_ids, look))
+    return lasts
 
 
 def lower_bound(values: Floats, evidence: float) -> float:

@@ -73,23 +73,23 @@ class Pilot:
         t = stdtrit(np.maximum(self.seen - 1, 1), (1 + self.level) / 2)
         below = (lowest - self._on_scale(self.low)) / t
         above = below if self.high is None else (self._on_scale(self.high) - highest) / t
-        error, rest = np.maximum([below, above], 1e-9), np.zeros(2)
+        error, wording_error = np.maximum([below, above], 1e-9), np.zeros(2)
         if self.fixed is not None:
-            own = [at - self._on_scale(self.fixed[0]), self._on_scale(self.fixed[1]) - at] / t
-            error = np.maximum(error, own)
-            rest = np.sqrt(error**2 - own**2)
-            error = np.maximum(own, 1e-9)
-        left = self.seen / sizes
-        spread = error.mean() * np.sqrt(1 + left if fresh else np.maximum(0.0, 1 - left))
+            by_items = [at - self._on_scale(self.fixed[0]), self._on_scale(self.fixed[1]) - at] / t
+            error = np.maximum(error, by_items)
+            wording_error = np.sqrt(error**2 - by_items**2)
+            error = np.maximum(by_items, 1e-9)
+        ratio = self.seen / sizes
+        spread = error.mean() * np.sqrt(1 + ratio if fresh else np.maximum(0.0, 1 - ratio))
         # Evenly spread quantiles in random order: the shares of states are exact to 1 / n.
         change = spread[:, None] * ndtri((rng.permutation(n) + 0.5) / n)
-        widths = np.sqrt(error[:, None] ** 2 * left + rest[:, None] ** 2)
+        widths = np.sqrt(error[:, None] ** 2 * ratio + wording_error[:, None] ** 2)
         widths = widths * stdtrit(np.maximum(sizes - 1, 1), (1 + self.level) / 2)
         passes = lowest + change - widths[0][:, None] > limit
         if fresh:
             # A share nearer to 1 has a wider interval on this scale, but the same sample.
-            least = threshold + t * np.sqrt(threshold * (1 - threshold) / self.worth)
-            passes = (lowest + change > self._on_scale(least)) & (least < 1)
+            least_share = threshold + t * np.sqrt(threshold * (1 - threshold) / self.worth)
+            passes = (lowest + change > self._on_scale(least_share)) & (least_share < 1)
         states: Floats = passes.astype(float) - (highest + change + widths[1][:, None] < limit)
         return states
 
@@ -116,8 +116,8 @@ class Pilot:
         # A figure at the end of its range is half an event inside it.
         inside = 0.5 / (self.seen + 1)
         if self.scale == "share":
-            kept = min(max(value, inside), 1 - inside)
-            return np.log(kept / (1 - kept))
+            share = min(max(value, inside), 1 - inside)
+            return np.log(share / (1 - share))
         if self.scale == "correlation":
             return np.arctanh(min(max(value, inside - 1), 1 - inside))
         return np.log(max(value, 1e-6)) if self.scale == "ratio" else np.float64(value)

@@ -42,14 +42,14 @@ def pooled(values: Sequence[float], vendors: Sequence[str | None], floor: float)
     mean = float(y.mean()) if n else None
     sd = float(y.std(ddof=1)) if n > 1 else None
     error = None if sd is None else sd / n**0.5
-    own: float | None = None
+    vendor_mean: float | None = None
     cr1: float | None = None
     spread: float | None = None
     if n and None not in vendors:
         _, codes = np.unique(np.array(vendors, dtype=str), return_inverse=True)
         k = int(codes.max()) + 1
         means = np.bincount(codes, y) / np.bincount(codes)
-        own = float(means.mean())
+        vendor_mean = float(means.mean())
         if k > 1:
             sums = np.bincount(codes, y - y.mean())
             cr1 = float(np.sqrt(k / (k - 1) * (sums**2).sum())) / n
@@ -64,7 +64,7 @@ def pooled(values: Sequence[float], vendors: Sequence[str | None], floor: float)
         "detectable": None if error is None else (NORMAL_95 + POWER_80) * error,
         **_test("judges", mean, error, floor, stats.norm),
         **_test("vendors", mean, cr1, floor, stats.t(k - 1)),
-        **_test("vendor_means", own, spread, floor, stats.t(k - 1)),
+        **_test("vendor_means", vendor_mean, spread, floor, stats.t(k - 1)),
     }
 
 

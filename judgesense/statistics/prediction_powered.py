@@ -107,35 +107,35 @@ def influence(
             is not known to make none.
     """
     y, table = np.asarray(labels, dtype=np.float64), _table(predictions)
-    given = ~np.isnan(y)
-    n, size = int(given.sum()), len(y)
+    is_labelled = ~np.isnan(y)
+    n, size = int(is_labelled.sum()), len(y)
     codes, n_clusters = cluster_codes(clusters, size)
-    stratum = _stratum_codes(strata, given)
-    parts = _StratumMeans(y, given, stratum, codes)
+    stratum = _stratum_codes(strata, is_labelled)
+    parts = _StratumMeans(y, is_labelled, stratum, codes)
     f = _filled(table)
-    most = size / max(1, size - n)
-    mean, units, own = parts.lines(f)
+    largest_weight = size / max(1, size - n)
+    mean, units, of_labels = parts.lines(f)
     without = None
     if table.shape[1] >= FEWEST_WORDINGS:
-        left = [np.delete(table, t, axis=1) for t in range(table.shape[1])]
-        without = np.array([parts.lines(_filled(each))[0] for each in left])
+        tables = [np.delete(table, t, axis=1) for t in range(table.shape[1])]
+        without = np.array([parts.lines(_filled(columns))[0] for columns in tables])
     tuned = None
     plain = lam is None and n_clusters == size and len(parts.share) == 1
     if plain and table.shape[1] < FEWEST_WORDINGS and n < size:
-        tuned = _tuned_weight(y, f, given)
+        tuned = _tuned_weight(y, f, is_labelled)
     if lam is not None or n == size:
-        fixed = np.array([[1.0, 0.0], [-(lam or 0.0) * most, 0.0]])
-        mean, units, own = mean @ fixed, units @ fixed, own @ fixed
-        without = None if without is None else without @ fixed
+        line = np.array([[1.0, 0.0], [-(lam or 0.0) * largest_weight, 0.0]])
+        mean, units, of_labels = mean @ line, units @ line, of_labels @ line
+        without = None if without is None else without @ line
     return Influence(
         mean,
         units,
-        own,
+        of_labels,
         without,
-        most,
+        largest_weight,
         tuned,
         n,
-        parts.scale[stratum] * given,
+        parts.scale[stratum] * is_labelled,
         len(parts.share),
         step or 0.0,
     )
@@ -150,13 +150,13 @@ def naive_influence(
     """
     table = _table(predictions)
     f = row_means(table)
-    found = influence(f, np.zeros(len(f)), clusters=clusters, lam=0.0, step=step)
+    result = influence(f, np.zeros(len(f)), clusters=clusters, lam=0.0, step=step)
     without = None
     if table.shape[1] >= FEWEST_WORDINGS:
-        left = [row_means(np.delete(table, t, axis=1)) for t in range(table.shape[1])]
-        if all(np.isfinite(means).any() for means in left):
-            without = np.array([[np.nanmean(means), 0.0] for means in left])
-    return replace(found, without=without, n_labels=0)
+        means_left = [row_means(np.delete(table, t, axis=1)) for t in range(table.shape[1])]
+        if all(np.isfinite(means).any() for means in means_left):
+            without = np.array([[np.nanmean(means), 0.0] for means in means_left])
+    return replace(result, without=without, n_labels=0)
 
 
 def least_error(step: float, n: float) -> float:
@@ -188,12 +188,12 @@ def combined(
         clusters of unequal size (Imbens & Kolesár 2016); the interval of a single mean is moved by
         Hall's correction for skewness (1992). It has none if a part rests on a single cluster.
     """
-    alone, widest = _figure(parts, confidence_level, 0.0)
+    labels_only, widest = _figure(parts, confidence_level, 0.0)
     for power in POWERS:
         powered, half = _figure(parts, confidence_level, power)
         if half <= WIDER * widest:
             return powered
-    return alone
+    return labels_only
 
 
 Part = tuple[float, Influence, Codes]
@@ -225,10 +225,10 @@ class _ByCluster:
             if part.without is not None:
                 without.append(scale * part.without)
         self.n_wordings, self.wordings = 0, np.zeros((1, 2))
-        if len(without) == len(parts) and len({len(each) for each in without}) == 1:
-            left = np.sum(without, axis=0)
-            self.n_wordings = n = len(left)
-            self.wordings = (left - left.mean(axis=0)) * math.sqrt((n - 1) / n)
+        if len(without) == len(parts) and len({len(means) for means in without}) == 1:
+            sums = np.sum(without, axis=0)
+            self.n_wordings = n = len(sums)
+            self.wordings = (sums - sums.mean(axis=0)) * math.sqrt((n - 1) / n)
 
     def weights(self, parts: Sequence[Part]) -> tuple[float, Floats]:
         """The tuned weight of the predictions, and that of all clusters but each."""
@@ -249,9 +249,9 @@ def _figure(parts: Sequence[Part], level: float, power: float) -> tuple[Powered,
     sums = _ByCluster(parts)
     lam, of_each = sums.weights(parts) if power else (0.0, np.zeros(len(sums.units)))
     lam, of_each = power * lam, power * of_each
-    moved = sums.units[:, 0] - of_each * sums.units[:, 1]
+    residuals = sums.units[:, 0] - of_each * sums.units[:, 1]
     of_labels = float(((sums.labels[:, 0] - of_each * sums.labels[:, 1]) ** 2).sum())
-    rest = max(0.0, float((moved**2).sum()) - of_labels)
+    of_predictions = max(0.0, float((residuals**2).sum()) - of_labels)
     of_wordings = float(((sums.wordings[:, 0] - lam * sums.wordings[:, 1]) ** 2).sum())
     estimate = float(sums.mean[0] - lam * sums.mean[1])
     n_labels = sum(part.n_labels for _, part, _ in parts)
@@ -261,10 +261,10 @@ def _figure(parts: Sequence[Part], level: float, power: float) -> tuple[Powered,
         return Powered(estimate, n_labels, n_units, lam), 0.0
     of_labels, freedom = _labels_at_least(of_labels, parts, sums)
     n_clusters = len(np.unique(np.concatenate([codes for _, _, codes in parts])))
-    of_freedom = of_labels**2 / max(1.0, freedom) + rest**2 / (n_clusters - 1)
+    of_freedom = of_labels**2 / max(1.0, freedom) + of_predictions**2 / (n_clusters - 1)
     if sums.n_wordings:
         of_freedom += of_wordings**2 / (sums.n_wordings - 1)
-    variance = of_labels + rest + of_wordings
+    variance = of_labels + of_predictions + of_wordings
     df = variance**2 / of_freedom if of_freedom > 0 else float(n_clusters - 1)
     error = math.sqrt(variance)
     quantile = float(stdtrit(df, (1 + level) / 2))
@@ -273,7 +273,7 @@ def _figure(parts: Sequence[Part], level: float, power: float) -> tuple[Powered,
     # A difference has little skewness, and it is poorly estimated from few labels.
     shift = 0.0
     if error and len(parts) == 1:
-        shift = float((moved**3).sum()) / (6 * variance) * (1 + 2 * quantile**2)
+        shift = float((residuals**3).sum()) / (6 * variance) * (1 + 2 * quantile**2)
     shift = min(half / 2, max(-half / 2, shift))
     figure = Powered(
         estimate,
@@ -305,8 +305,8 @@ def _labels_at_least(
         rho = min(1.0, max(0.0, rho * float(squares.sum()) / shared))
     weights = squares + rho * (wholes - squares)
     k = int((squares > 0).sum())
-    most = max(abs(factor) * part.step for factor, part, _ in parts)
-    floor = least_error(most, k if len(parts) == 1 else len(parts) / float(weights.sum()))
+    largest_step = max(abs(factor) * part.step for factor, part, _ in parts)
+    floor = least_error(largest_step, k if len(parts) == 1 else len(parts) / float(weights.sum()))
     freedom = float(weights.sum() ** 2 / (weights**2).sum())
     freedom *= 1 - max(part.lost for _, part, _ in parts) / k
     return max(variance, floor**2), freedom
@@ -314,11 +314,11 @@ def _labels_at_least(
 
 def _weights(products: Floats, of_wordings: Floats) -> tuple[float, Floats]:
     """The weight of least variance, in [0, 1], and that of all clusters but each."""
-    whole = products.sum(axis=0) + of_wordings
-    left = whole - products
-    others = np.divide(left[:, 0], left[:, 1], out=np.zeros(len(left)), where=left[:, 1] > 0)
-    lam = float(whole[0] / whole[1]) if whole[1] > 0 else 0.0
-    return min(1.0, max(0.0, lam)), np.clip(others, 0.0, 1.0)
+    totals = products.sum(axis=0) + of_wordings
+    above, below = (totals - products).T
+    weights_left = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+    lam = float(totals[0] / totals[1]) if totals[1] > 0 else 0.0
+    return min(1.0, max(0.0, lam)), np.clip(weights_left, 0.0, 1.0)
 
 
 def _table(predictions: Any) -> Floats:
@@ -353,9 +353,9 @@ class _StratumMeans:
         # A large cluster draws the mean towards itself and hides its spread (Bell & McCaffrey 2002,
         # CR2). One labelled cluster in a stratum shows none; it keeps the factor of two.
         part = (in_cell[cells] / labelled[stratum])[given]
-        of = np.maximum(clusters, 2)[stratum[given]]
+        least_clusters = np.maximum(clusters, 2)[stratum[given]]
         self.inflate = np.ones(self.size)
-        self.inflate[given] = 1 / np.sqrt(np.maximum(1 - part, 1 / of))
+        self.inflate[given] = 1 / np.sqrt(np.maximum(1 - part, 1 / least_clusters))
 
     def _mean(self, x: Floats, mask: Bools) -> Floats:
         """Mean of x on the units of the mask in each stratum; 0 where there are none."""
@@ -366,39 +366,39 @@ class _StratumMeans:
 
     def lines(self, f: Floats) -> tuple[Floats, Floats, Floats]:
         """The mean, each unit's influence on it, and the part that rests on its label."""
-        h, given = self.stratum, self.given
-        labelled, rest = self._mean(f, given), self._mean(f, ~given)
-        own = self._mean(self.y, given)
-        gap = self.rest * (labelled - rest)
-        scale = np.where(given, self.scale[h] * self.inflate, 0.0)
-        labels = scale[:, None] * np.column_stack([self.y - own[h], f - labelled[h]])
+        h, mask = self.stratum, self.given
+        labelled, unlabelled = self._mean(f, mask), self._mean(f, ~mask)
+        label_means = self._mean(self.y, mask)
+        gap = self.rest * (labelled - unlabelled)
+        scale = np.where(mask, self.scale[h] * self.inflate, 0.0)
+        labels = scale[:, None] * np.column_stack([self.y - label_means[h], f - labelled[h]])
         units = labels.copy()
-        units[:, 1] = np.where(given, self.rest[h] * labels[:, 1], -(f - rest[h]) / self.size)
-        means = np.column_stack([own, gap])
+        units[:, 1] = np.where(mask, self.rest[h] * labels[:, 1], -(f - unlabelled[h]) / self.size)
+        means = np.column_stack([label_means, gap])
         mean = self.share @ means
         return mean, units + (means - mean)[h] / self.size, labels
 
 
-def _tuned_weight(y: Floats, f: Floats, given: Bools) -> float:
+def _tuned_weight(y: Floats, f: Floats, mask: Bools) -> float:
     """The weight of least variance, in [0, 1] (Angelopoulos, Duchi & Zrnic 2023, section 6)."""
-    n, rest = int(given.sum()), int((~given).sum())
+    n, n_unlabelled = int(mask.sum()), int((~mask).sum())
     spread = float(f.var(ddof=1))
     if spread == 0:
         return 0.0
-    shared = float(np.mean((y[given] - y[given].mean()) * (f[given] - f[given].mean())))
-    return min(1.0, max(0.0, shared / ((1 + n / rest) * spread)))
+    shared = float(np.mean((y[mask] - y[mask].mean()) * (f[mask] - f[mask].mean())))
+    return min(1.0, max(0.0, shared / ((1 + n / n_unlabelled) * spread)))
 
 
-def _stratum_codes(strata: Any, given: Bools) -> Codes:
+def _stratum_codes(strata: Any, is_labelled: Bools) -> Codes:
     """Codes of strata, of which those with fewer than two labels are joined to a neighbour."""
     if strata is None:
-        return np.zeros(len(given), dtype=np.intp)
+        return np.zeros(len(is_labelled), dtype=np.intp)
     _, codes = np.unique(np.asarray(strata), return_inverse=True)
-    while (count := np.bincount(codes[given], minlength=int(codes.max()) + 1)).min() < 2:
+    while (count := np.bincount(codes[is_labelled], minlength=int(codes.max()) + 1)).min() < 2:
         if len(count) == 1:
             break
-        short = int(count.argmin())
-        other = short - 1 if short else 1
-        codes = np.where(codes == short, other, codes)
+        stratum = int(count.argmin())
+        neighbour = stratum - 1 if stratum else 1
+        codes = np.where(codes == stratum, neighbour, codes)
         _, codes = np.unique(codes, return_inverse=True)
     return codes.astype(np.intp)

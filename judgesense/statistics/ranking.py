@@ -162,18 +162,18 @@ def held_out(scores: Floats, z: float) -> Floats:
     lower prompt index.
     """
     k = scores.shape[-2]
-    found = np.empty(scores.shape[:-1])
+    result = np.empty(scores.shape[:-1])
     for condition in range(k):
-        best = chosen(lower_bounds(np.delete(scores, condition, axis=-2), z))
+        choice = chosen(lower_bounds(np.delete(scores, condition, axis=-2), z))
         row = scores[..., condition, :]
-        found[..., condition] = np.take_along_axis(row, best[..., None], axis=-1)[..., 0]
-    return found
+        result[..., condition] = np.take_along_axis(row, choice[..., None], axis=-1)[..., 0]
+    return result
 
 
 def _modal_set(top: Codes, mean: Floats) -> list[int]:
     counts = Counter(tuple(row) for row in np.sort(top, axis=1).tolist())
-    most = max(counts.values())
-    frequent = sorted(prompts for prompts, count in counts.items() if count == most)
+    highest = max(counts.values())
+    frequent = sorted(prompts for prompts, count in counts.items() if count == highest)
     worth = np.array([mean[list(prompts)].mean() for prompts in frequent])
     return list(frequent[int(chosen(worth))])
 

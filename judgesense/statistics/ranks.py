@@ -51,8 +51,8 @@ def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
         names: whose figures these are; several of one name count once, never against themselves.
     """
 
-    def others(shown: Bools) -> Codes:
-        of_each = zip(names, shown, strict=True)
+    def others(is_above: Bools) -> Codes:
+        of_each = zip(names, is_above, strict=True)
         counts = [
             len({names[at] for at in np.flatnonzero(row).tolist()} - {name})
             for name, row in of_each
@@ -78,18 +78,18 @@ def paired_above(shares: Any, influences: Any) -> Bools:
 
     m, u = np.asarray(shares, np.float64), np.asarray(influences, np.float64)
     n, k = u.shape
-    one, two = np.triu_indices(n, 1)
-    gaps, p_values = m[one] - m[two], []
-    for i, j, gap in zip(one, two, np.abs(gaps).tolist(), strict=True):
-        moved = u[i] - u[j]
-        most = np.abs(moved).max() + gap / k
-        error = math.sqrt((k + 2) / (k + 1) * (float(moved @ moved) + 2 * most**2))
+    rows, columns = np.triu_indices(n, 1)
+    gaps, p_values = m[rows] - m[columns], []
+    for i, j, gap in zip(rows, columns, np.abs(gaps).tolist(), strict=True):
+        differences = u[i] - u[j]
+        largest = np.abs(differences).max() + gap / k
+        error = math.sqrt((k + 2) / (k + 1) * (float(differences @ differences) + 2 * largest**2))
         t = 0.0 if gap <= _TIE or k < 2 else gap / error
         p_values.append(2 * float(stdtr(k + 1, -t)))
-    shown = np.array([p is not None and p < 0.05 for p in holm(p_values)], dtype=bool)
+    is_shown = np.array([p is not None and p < 0.05 for p in holm(p_values)], dtype=bool)
     above = np.zeros((n, n), dtype=bool)
-    above[one[shown & (gaps > 0)], two[shown & (gaps > 0)]] = True
-    above[two[shown & (gaps < 0)], one[shown & (gaps < 0)]] = True
+    above[rows[is_shown & (gaps > 0)], columns[is_shown & (gaps > 0)]] = True
+    above[columns[is_shown & (gaps < 0)], rows[is_shown & (gaps < 0)]] = True
     return above
 
 

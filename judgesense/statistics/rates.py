@@ -41,13 +41,13 @@ def higher_than_others(first: Any, others: Any, draws: int = 4_999) -> float | N
     table = table[np.isfinite(table).sum(axis=1) > 1]
     if not len(table):
         return None
-    known = np.isfinite(table)
-    table = np.take_along_axis(table, np.argsort(~known, axis=1, kind="stable"), axis=1)
-    count, rows, rng = known.sum(axis=1), np.arange(len(table)), np.random.default_rng(0)
-    least, higher = float(table[:, 0].sum()) - 1e-9, 1
+    is_defined = np.isfinite(table)
+    table = np.take_along_axis(table, np.argsort(~is_defined, axis=1, kind="stable"), axis=1)
+    count, rows, rng = is_defined.sum(axis=1), np.arange(len(table)), np.random.default_rng(0)
+    observed, higher = float(table[:, 0].sum()) - 1e-9, 1
     for _ in range(0, draws, step := max(1, 2_000_000 // len(table))):
         at = (rng.random((min(step, draws), len(table))) * count).astype(np.int64)
-        higher += int((table[rows, at].sum(axis=1) >= least).sum())
+        higher += int((table[rows, at].sum(axis=1) >= observed).sum())
     return higher / (1 + draws)
 
 
@@ -70,29 +70,29 @@ def rate_ratio(
             number is the same cluster.
         confidence_level: of the intervals.
 
-    >>> found = rate_ratio([1, 1, 1, 0] * 20, None, [0, 0, 0, 1] * 20, None)
-    >>> found.ratio, round(found.low, 2), round(found.high, 2)
+    >>> result = rate_ratio([1, 1, 1, 0] * 20, None, [0, 0, 0, 1] * 20, None)
+    >>> result.ratio, round(result.low, 2), round(result.high, 2)
     (3.0, 2.03, 4.55)
     """
-    one, two = np.asarray(hits, bool), np.asarray(other_hits, bool)
-    p, q = float(one.mean()), float(two.mean())
-    first = wilson_cluster(one, clusters, confidence_level)
-    second = wilson_cluster(two, other_clusters, confidence_level)
-    ratio = p / (q if q > 0 else 0.5 / len(two))
+    events, other_events = np.asarray(hits, bool), np.asarray(other_hits, bool)
+    p, q = float(events.mean()), float(other_events.mean())
+    first = wilson_cluster(events, clusters, confidence_level)
+    second = wilson_cluster(other_events, other_clusters, confidence_level)
+    ratio = p / (q if q > 0 else 0.5 / len(other_events))
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return RateRatio(p, q, ratio)
     r = 0.0
     if clusters is not None:
         k = int(max(np.max(clusters), np.max(other_clusters))) + 1
         r = residual_correlation(
-            np.bincount(clusters, one - p, minlength=k),
-            np.bincount(other_clusters, two - q, minlength=k),
+            np.bincount(clusters, events - p, minlength=k),
+            np.bincount(other_clusters, other_events - q, minlength=k),
         )
     low, high = p - first.low, first.high - p
     other_low, other_high = q - second.low, second.high - q
 
-    def half(own: float, other: float) -> float:
-        return float(np.sqrt(max(0.0, own**2 - 2 * r * own * other + other**2)))
+    def half(reach: float, other_reach: float) -> float:
+        return float(np.sqrt(max(0.0, reach**2 - 2 * r * reach * other_reach + other_reach**2)))
 
     def lower(factor: float) -> float:
         return p - factor * q - half(low, factor * other_high)
@@ -114,9 +114,9 @@ def _root(limit: Callable[[float], float]) -> float | None:
     """The factor at which a limit of the first rate less factor times the other is 0, or None."""
     from scipy.optimize import brentq
 
-    far = 1.0
-    while limit(far) > 0:
-        far *= 2
-        if far > 1e12:
+    upper = 1.0
+    while limit(upper) > 0:
+        upper *= 2
+        if upper > 1e12:
             return None
-    return float(brentq(limit, 0.0, far)) if limit(0.0) > 0 else 0.0
+    return float(brentq(limit, 0.0, upper)) if limit(0.0) > 0 else 0.0

@@ -50,17 +50,17 @@ def resampled_sums(
         root = vectors * np.sqrt(np.clip(values, 0, None))
         sums[:] = k * mean + np.sqrt(k) * (rng.standard_normal(sums.shape) @ root.T)
         return sums
-    each = rows if counts is None else np.repeat(distinct, tally, axis=0)
-    few = len(distinct) <= _FEW_DISTINCT
-    step = max(1, _DRAWS_AT_ONCE // (len(distinct) if few else k))
+    cluster_rows = rows if counts is None else np.repeat(distinct, tally, axis=0)
+    is_multinomial = len(distinct) <= _FEW_DISTINCT
+    step = max(1, _DRAWS_AT_ONCE // (len(distinct) if is_multinomial else k))
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
-        if few:
+        if is_multinomial:
             sums[start : start + size] = rng.multinomial(k, tally / k, size=size) @ distinct
         else:
-            drawn = rng.integers(0, k, size=(size, k), dtype=np.uint16)
-            weights = np.array([np.bincount(indices, minlength=k) for indices in drawn], float)
-            sums[start : start + size] = weights @ each
+            indices = rng.integers(0, k, size=(size, k), dtype=np.uint16)
+            weights = np.array([np.bincount(draw, minlength=k) for draw in indices], float)
+            sums[start : start + size] = weights @ cluster_rows
     return sums
 
 

@@ -47,7 +47,7 @@ class ResultMapping(Mapping[str, Any]):
 
     def lines(self) -> list[tuple[str, str]]:
         """What `str()` prints: the label and the text of each figure."""
-        found = []
+        lines = []
         for place, (name, label) in enumerate(
             (self.labels or {name: name for name in self}).items()
         ):
@@ -55,8 +55,8 @@ class ResultMapping(Mapping[str, Any]):
             low, high = self.get(f"{prefix}ci_low"), self.get(f"{prefix}ci_high")
             interval = "" if low is None else f" [{_text(low)}, {_text(high)}]"
             if self[name] is not None:
-                found.append((label, _text(self[name]) + interval))
-        return found
+                lines.append((label, _text(self[name]) + interval))
+        return lines
 
     def __str__(self) -> str:
         lines = self.lines()
@@ -111,8 +111,8 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return _text([f"{name} {_text(entry)}" for name, entry in value.items()])
     if isinstance(value, (list, tuple)):
-        shown = ", ".join(map(_text, value[:_SHOWN]))
-        return shown if len(value) <= _SHOWN else f"{shown}, ... ({len(value)} in all)"
+        entries = ", ".join(map(_text, value[:_SHOWN]))
+        return entries if len(value) <= _SHOWN else f"{entries}, ... ({len(value)} in all)"
     return "–" if value is None else str(value)
 
 

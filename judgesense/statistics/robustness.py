@@ -121,9 +121,9 @@ def paraphrase_robustness(
     check_number(seed, "seed", 0, whole=True)
     n, k = table.shape
     clusters, n_items = cluster_codes(item_ids, n)
-    right = (table == human[:, None]).astype(np.float64)
-    near = _within(table, human, check_number(tolerance, "tolerance", 0))
-    per_paraphrase = right.mean(axis=0)
+    is_right = (table == human[:, None]).astype(np.float64)
+    is_near = _within(table, human, check_number(tolerance, "tolerance", 0))
+    per_paraphrase = is_right.mean(axis=0)
 
     sizes = np.bincount(clusters, minlength=n_items).astype(np.float64)
 
@@ -131,8 +131,8 @@ def paraphrase_robustness(
         sums = np.bincount(clusters, row_sums, minlength=n_items)
         return wilson_from_sums(sums, sizes * per_row, level)
 
-    accuracy_ci = share(right.sum(axis=1), k)
-    near_ci = share(near.sum(axis=1), k)
+    accuracy_ci = share(is_right.sum(axis=1), k)
+    near_ci = share(is_near.sum(axis=1), k)
     reasons = [] if n_items > 1 else ["one item: no interval"]
 
     gap = chance = sensitivity = consistency = None
@@ -145,14 +145,14 @@ def paraphrase_robustness(
     else:
         gap = float(per_paraphrase.max() - per_paraphrase.min())
         if n_items > 1:
-            sums = [np.bincount(clusters, column, minlength=n_items) for column in right.T]
-            drawn = resampled_sums(np.column_stack([*sums, sizes]), n_resamples, seed)
-            gaps = np.ptp(drawn[:, :-1] / drawn[:, -1:], axis=1)
+            sums = [np.bincount(clusters, column, minlength=n_items) for column in is_right.T]
+            draws = resampled_sums(np.column_stack([*sums, sizes]), n_resamples, seed)
+            gaps = np.ptp(draws[:, :-1] / draws[:, -1:], axis=1)
             gap_ci = Interval(*percentile_ends(gaps, level)).within(0.0, 1.0)
-        chance = _chance_gap(right)
-        same = (table == table[:, :1]).all(axis=1)
-        consistency = float(same.mean())
-        consistency_ci = share(same.astype(np.float64), 1)
+        chance = _chance_gap(is_right)
+        is_constant = (table == table[:, :1]).all(axis=1)
+        consistency = float(is_constant.mean())
+        consistency_ci = share(is_constant.astype(np.float64), 1)
         variation = coefficients_of_variation(table)
         defined = np.isfinite(variation)
         n_undefined = int(n - defined.sum())
@@ -162,12 +162,12 @@ def paraphrase_robustness(
             sensitivity_ci = ends.within(0.0, np.inf)
         else:
             reasons.append("sensitivity is undefined: every item varies around a mean of 0 or less")
-    known = [value < STABLE_BELOW - _SLACK for value in (gap, sensitivity) if value is not None]
-    stable = False if False in known else True if len(known) == 2 else None
+    is_stable = [value < STABLE_BELOW - _SLACK for value in (gap, sensitivity) if value is not None]
+    stable = False if False in is_stable else True if len(is_stable) == 2 else None
     return Robustness(
-        accuracy=float(right.mean()),
+        accuracy=float(is_right.mean()),
         **accuracy_ci.fields("accuracy"),
-        accuracy_tolerance=float(near.mean()),
+        accuracy_tolerance=float(is_near.mean()),
         **near_ci.fields("accuracy_tolerance"),
         accuracy_per_paraphrase=per_paraphrase.tolist(),
         win_rate_gap=gap,
@@ -232,7 +232,7 @@ def _within(table: Floats, human: Floats, tolerance: float) -> Floats:
     return (distance <= tolerance + _SLACK).astype(np.float64)
 
 
-def _chance_gap(right: Floats) -> float:
+def _chance_gap(is_right: Floats) -> float:
     """The mean gap if each item's k marks were dealt to the paraphrases at random.
 
     A row with a share p of right marks gives each paraphrase the variance p (1 - p) and each two
@@ -241,8 +241,8 @@ def _chance_gap(right: Floats) -> float:
     """
     from scipy.special import ndtr
 
-    n, k = right.shape
-    p = right.mean(axis=1)
+    n, k = is_right.shape
+    p = is_right.mean(axis=1)
     spread = np.sqrt(k / (k - 1) * float((p * (1 - p)).sum())) / n
     x = np.linspace(-9.0, 9.0, 3601)
     normal_range = float((1 - ndtr(x) ** k - ndtr(-x) ** k).sum()) * (x[1] - x[0])

@@ -66,30 +66,30 @@ def rogan_gladen(
     y, f = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     codes, _ = cluster_codes(clusters, len(y))
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    both = ~np.isnan(y) & ~np.isnan(f)
-    rest = ~np.isnan(f) if weights is not None else np.isnan(y) & ~np.isnan(f)
-    good, bad = both & (y == 1), both & (y == 0)
+    pairs = ~np.isnan(y) & ~np.isnan(f)
+    others = ~np.isnan(f) if weights is not None else np.isnan(y) & ~np.isnan(f)
+    good, bad = pairs & (y == 1), pairs & (y == 0)
 
     if not good.any() or not bad.any():
-        why = "all labels are of one class: label outputs of both classes"
-        return RoganGladen(degenerate=why)
+        reason = "all labels are of one class: label outputs of both classes"
+        return RoganGladen(degenerate=reason)
     f = np.where(np.isnan(f), 0.0, f)
     sensitivity, of_good = _share(f, good, w)
     specificity, of_bad = _share(1 - f, bad, w)
     edge = sensitivity + specificity - 1  # 0 is chance
-    found = RoganGladen(sensitivity=sensitivity, specificity=specificity)
+    result = RoganGladen(sensitivity=sensitivity, specificity=specificity)
     if edge <= 0:
-        why = "the judge is no better than chance on the labels"
-        return replace(found, degenerate=why)
-    if not rest.any():
-        return replace(found, degenerate="every unit has a label, so no rate needs correction")
-    if len(np.unique(codes[rest])) < FEW_REST:
-        why = f"fewer than {FEW_REST} units are without a label"
-        return replace(found, degenerate=why)
-    observed, of_rest = _share(f, rest, np.ones(len(y)))
+        reason = "the judge is no better than chance on the labels"
+        return replace(result, degenerate=reason)
+    if not others.any():
+        return replace(result, degenerate="every unit has a label, so no rate needs correction")
+    if len(np.unique(codes[others])) < FEW_REST:
+        reason = f"fewer than {FEW_REST} units are without a label"
+        return replace(result, degenerate=reason)
+    observed, of_rest = _share(f, others, np.ones(len(y)))
     rate = (observed + specificity - 1) / edge
-    own = (-rate * of_good + (1 - rate) * of_bad) / edge
-    n, of_edge, labelled = int(both.sum()), of_good + of_bad, w * both / w[both].sum()
+    on_labels = (-rate * of_good + (1 - rate) * of_bad) / edge
+    n, of_edge, labelled = int(pairs.sum()), of_good + of_bad, w * pairs / w[pairs].sum()
 
     def figure(value: float, units: Floats, labels: Floats) -> Powered:
         none = np.zeros(len(y))
@@ -106,18 +106,21 @@ def rogan_gladen(
         )
         return combined([(1.0, part, codes)], confidence_level)
 
-    least = min(int(good.sum()), int(bad.sum()))
-    if least < FEWEST_OF_CLASS:
-        why = f"an interval needs {FEWEST_OF_CLASS} labels of each class, and one has {least}"
-        return replace(found, rate=min(1.0, max(0.0, rate)), degenerate=why)
-    ends, at_edge = figure(rate, of_rest / edge + own, own), figure(edge, of_edge, of_edge)
-    why = "the labels are too few to show that the judge is better than chance"
+    fewest = min(int(good.sum()), int(bad.sum()))
+    if fewest < FEWEST_OF_CLASS:
+        reason = f"an interval needs {FEWEST_OF_CLASS} labels of each class, and one has {fewest}"
+        return replace(result, rate=min(1.0, max(0.0, rate)), degenerate=reason)
+    ends, at_edge = (
+        figure(rate, of_rest / edge + on_labels, on_labels),
+        figure(edge, of_edge, of_edge),
+    )
+    reason = "the labels are too few to show that the judge is better than chance"
     return replace(
-        found,
+        result,
         rate=min(1.0, max(0.0, rate)),
         ci_low=None if ends.ci_low is None else min(1.0, max(0.0, ends.ci_low)),
         ci_high=None if ends.ci_high is None else min(1.0, max(0.0, ends.ci_high)),
-        degenerate=why if at_edge.ci_low is not None and at_edge.ci_low <= 0 else None,
+        degenerate=reason if at_edge.ci_low is not None and at_edge.ci_low <= 0 else None,
     )
 
 

@@ -52,21 +52,21 @@ def score_agreement(judge: Any, people: Any, clusters: Any = None, seed: int = 0
         clusters: what is independent, one id a row, by default the row.
         seed: fixes the resampling of clusters for the interval of `spearman`.
 
-    >>> found = score_agreement([1, 2, 3, 4], [1.5, 2, 3.5, 5])
-    >>> round(found.spearman, 2), found.mae, found.bias
+    >>> result = score_agreement([1, 2, 3, 4], [1.5, 2, 3.5, 5])
+    >>> round(result.spearman, 2), result.mae, result.bias
     (1.0, 0.5, -0.5)
     """
-    ours, theirs = np.asarray(judge, dtype=float), np.asarray(people, dtype=float)
-    ids = np.arange(len(ours)) if clusters is None else np.asarray(clusters, dtype=object)
-    known = ~np.isnan(ours) & ~np.isnan(theirs)
-    ours, theirs = ours[known], theirs[known]
-    _, codes = np.unique(ids[known].astype(str), return_inverse=True)
-    if len(ours) < 2:
-        return ScoreAgreement.undefined(n=len(ours))
-    gap = ours - theirs
+    x, y = np.asarray(judge, dtype=float), np.asarray(people, dtype=float)
+    ids = np.arange(len(x)) if clusters is None else np.asarray(clusters, dtype=object)
+    is_complete = ~np.isnan(x) & ~np.isnan(y)
+    x, y = x[is_complete], y[is_complete]
+    _, codes = np.unique(ids[is_complete].astype(str), return_inverse=True)
+    if len(x) < 2:
+        return ScoreAgreement.undefined(n=len(x))
+    gap = x - y
     mae, bias = mean_t_cluster(np.abs(gap), codes), mean_t_cluster(gap, codes)
-    scale = float(np.abs(theirs).mean())
-    rho, low, high = _ranks(ours, theirs, codes, seed)
+    scale = float(np.abs(y).mean())
+    rho, low, high = _ranks(x, y, codes, seed)
     return ScoreAgreement(
         spearman=rho,
         spearman_ci_low=low,
@@ -75,25 +75,25 @@ def score_agreement(judge: Any, people: Any, clusters: Any = None, seed: int = 0
         **mae.fields("mae"),
         bias=float(gap.mean()),
         **bias.fields("bias"),
-        factor=float(np.abs(ours).mean()) / scale if scale else None,
-        n=len(ours),
+        factor=float(np.abs(x).mean()) / scale if scale else None,
+        n=len(x),
     )
 
 
 def _ranks(
-    ours: Any, theirs: Any, codes: Any, seed: int
+    x: Any, y: Any, codes: Any, seed: int
 ) -> tuple[float | None, float | None, float | None]:
     """Spearman's correlation and its interval by resampled clusters; None for constant scores."""
-    if np.ptp(ours) == 0 or np.ptp(theirs) == 0:
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
         return None, None, None
-    rho = float(spearmanr(ours, theirs).statistic)
+    rho = float(spearmanr(x, y).statistic)
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     generator = np.random.default_rng(seed)
     draws = []
     for _ in range(_DRAWS if len(rows) > 2 else 0):
-        at = np.concatenate([rows[n] for n in generator.integers(len(rows), size=len(rows))])
-        if np.ptp(ours[at]) and np.ptp(theirs[at]):
-            draws.append(float(spearmanr(ours[at], theirs[at]).statistic))
+        sample = np.concatenate([rows[n] for n in generator.integers(len(rows), size=len(rows))])
+        if np.ptp(x[sample]) and np.ptp(y[sample]):
+            draws.append(float(spearmanr(x[sample], y[sample]).statistic))
     if not draws:
         return rho, None, None
     low, high = percentile_ends(draws)

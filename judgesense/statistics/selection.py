@@ -74,8 +74,8 @@ def choose(scores: Any, clusters: Any = None, *, family: int = 1) -> Choice:
             is 5%, whether or not all options of a choice are alike.
 
     >>> good, bad = [1.0] * 40, [1.0, 0.0] * 20
-    >>> found = choose([good, bad, bad])
-    >>> found.best, found.score
+    >>> result = choose([good, bad, bad])
+    >>> result.best, result.score
     ((0,), 1.0)
     """
     from scipy.special import stdtrit
@@ -85,45 +85,45 @@ def choose(scores: Any, clusters: Any = None, *, family: int = 1) -> Choice:
     sums = np.zeros((k, len(table)))
     np.add.at(sums, codes, table.T)
     rng = np.random.default_rng(0)
-    left = list(range(len(table)))
+    candidates = list(range(len(table)))
     p_any: float | None = None
     error, n_resamples = _ERROR / family, max(999, 100 * family)
-    while len(left) > 1 and k > 1:
-        p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
+    while len(candidates) > 1 and k > 1:
+        p, p_behind = gaps_between(sums[:, candidates], rng, n_resamples)
         p_any = p if p_any is None else p_any
         # One at a time: beside a much worse option, equal ones are not exchangeable.
         behind = np.flatnonzero(p_behind < error)
         if p >= error or not len(behind):
             break
-        del left[int(behind[sums[:, left].sum(axis=0)[behind].argmin()])]
+        del candidates[int(behind[sums[:, candidates].sum(axis=0)[behind].argmin()])]
     sizes = np.bincount(codes, minlength=k)
     if k < 2:
-        return Choice(p_any, tuple(left), None, None, None)
+        return Choice(p_any, tuple(candidates), None, None, None)
     folds = min(FOLDS, k)
-    scored, chosen = np.zeros(k), np.zeros(len(table))
+    scored, choice_shares = np.zeros(k), np.zeros(len(table))
     for _ in range(_PARTITIONS):
         fold = rng.permutation(np.arange(k) % folds)
         parts, part_sizes = np.zeros((folds, len(table))), np.bincount(fold, sizes)
         np.add.at(parts, fold, sums)
-        others = parts.sum(axis=0) - parts
-        best = others >= others.max(axis=1, keepdims=True) - _TIE
-        weights = best / best.sum(axis=1, keepdims=True)
+        other_sums = parts.sum(axis=0) - parts
+        is_best = other_sums >= other_sums.max(axis=1, keepdims=True) - _TIE
+        weights = is_best / is_best.sum(axis=1, keepdims=True)
         scored += (sums * weights[fold]).sum(axis=1)
-        chosen += part_sizes @ weights / sizes.sum() / _PARTITIONS
+        choice_shares += part_sizes @ weights / sizes.sum() / _PARTITIONS
     scored /= _PARTITIONS
     score = min(1.0, float(scored.sum() / sizes.sum()))
     spread = wilson_from_sums(scored, sizes)
     assert spread.effective_n is not None
     means = sums.sum(axis=0) / sizes.sum()
-    by_choice = float(chosen @ (means - chosen @ means) ** 2)
+    by_choice = float(choice_shares @ (means - choice_shares @ means) ** 2)
     variance = max(score * (1 - score), _TIE)
     n = 1 / (_NARROW / spread.effective_n + 2 * by_choice / variance)
     low, high = wilson(score, n, float(stdtrit(k - 1, 0.975)))
     # Four fifths of the clusters may choose worse than all: on all, the chosen is no better than
     # it looks.
-    own = sums[:, means >= means.max() - _TIE].mean(axis=1)
-    high = max(high, wilson_from_sums(own, sizes).high or 0.0)
-    return Choice(p_any, tuple(left), score, low, high)
+    best_means = sums[:, means >= means.max() - _TIE].mean(axis=1)
+    high = max(high, wilson_from_sums(best_means, sizes).high or 0.0)
+    return Choice(p_any, tuple(candidates), score, low, high)
 
 
 def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:
@@ -135,9 +135,9 @@ def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) ->
     tables = _permuted(sums, rng, n_resamples)
     observed, _ = next(tables)
     hits = np.zeros(sums.shape[1])
-    for rest, _ in tables:
-        least = rest.min(axis=1)
-        hits += (least[:, None] <= observed[None] + _TIE).sum(axis=0)
+    for deviations, _ in tables:
+        lowest = deviations.min(axis=1)
+        hits += (lowest[:, None] <= observed[None] + _TIE).sum(axis=0)
     p_values: Floats = (1 + hits) / (1 + n_resamples)
     return p_values
 
@@ -153,14 +153,14 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
         The p-value of the first test, and those of the second, shape (columns,).
     """
     tables = _permuted(sums, rng, n_resamples)
-    rest, gaps = next(tables)
+    deviations, gaps = next(tables)
     behind = gaps.max(axis=0)
-    largest = max(behind.max(), np.abs(rest).max())
+    largest = max(behind.max(), np.abs(deviations).max())
     any_hits, hits = 0.0, np.zeros(sums.shape[1])
-    for rest, gaps in tables:
-        drawn = gaps.max(axis=1)
-        hits += (drawn >= behind - _TIE).sum(axis=0)
-        top = np.maximum(drawn.max(axis=1), np.abs(rest).max(axis=1))
+    for deviations, gaps in tables:
+        highest = gaps.max(axis=1)
+        hits += (highest >= behind - _TIE).sum(axis=0)
+        top = np.maximum(highest.max(axis=1), np.abs(deviations).max(axis=1))
         # Mid-p: with few items many permutations tie with the data.
         any_hits += float((top > largest + _TIE).sum() + (top >= largest - _TIE).sum()) / 2
     p_behind: Floats = (1 + hits) / (1 + n_resamples)
@@ -180,19 +180,19 @@ def _permuted(
     """
 
     def statistics(total: Floats, products: Floats) -> tuple[Floats, Floats]:
-        own = np.diagonal(products, axis1=-2, axis2=-1)
-        squares = own[..., :, None] + own[..., None, :] - 2 * products
+        squares_of_columns = np.diagonal(products, axis1=-2, axis2=-1)
+        squares = squares_of_columns[..., :, None] + squares_of_columns[..., None, :] - 2 * products
         gaps = total[..., :, None] - total[..., None, :]
         # A ratio of 0 where all gaps are equal.
-        one, two = (
+        deviations, gap_ratios = (
             np.where(square > _TIE, gap / np.sqrt(np.where(square > _TIE, square, 1.0)), 0.0)
-            for gap, square in ((total, own), (gaps, squares))
+            for gap, square in ((total, squares_of_columns), (gaps, squares))
         )
-        return one, two
+        return deviations, gap_ratios
 
     # Clusters in which columns do not differ change no statistic.
-    kept = sums[np.ptp(sums, axis=1) > _TIE]
-    centred = kept - kept.mean(axis=1, keepdims=True)
+    clusters_that_differ = sums[np.ptp(sums, axis=1) > _TIE]
+    centred = clusters_that_differ - clusters_that_differ.mean(axis=1, keepdims=True)
     k, columns = centred.shape
     products = centred.T @ centred
     yield statistics(centred.sum(axis=0), products)
@@ -237,7 +237,7 @@ def choice_error(
         return None
     fold = np.zeros(k, dtype=np.int64)
     fold[codes] = fold_codes
-    drawn = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), n_resamples)
+    tallies = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), n_resamples)
     rows = np.arange(n_resamples)
     gaps = np.zeros(n_resamples)
     for table in tables:
@@ -245,18 +245,18 @@ def choice_error(
         totals = np.zeros((2, k, table.shape[1]))
         np.add.at(totals[0], codes, np.nan_to_num(table))
         np.add.at(totals[1], codes, ~np.isnan(table))
-        parts = [drawn[:, fold == f] @ totals[:, fold == f] for f in np.unique(fold)]
-        whole = np.sum(parts, axis=0)
+        parts = [tallies[:, fold == f] @ totals[:, fold == f] for f in np.unique(fold)]
+        totals_drawn = np.sum(parts, axis=0)
         held_out = np.zeros((2, n_resamples))
         for part in parts:
-            others, counts = whole - part
-            best = (others / np.maximum(counts, 1.0)).argmax(axis=1)
-            held_out += part[:, rows, best]
-        found = held_out[0] / np.maximum(held_out[1], 1.0)
-        found -= whole[0].sum(axis=1) / np.maximum(whole[1].sum(axis=1), 1.0)
+            other_sums, counts = totals_drawn - part
+            choices = (other_sums / np.maximum(counts, 1.0)).argmax(axis=1)
+            held_out += part[:, rows, choices]
+        gains = held_out[0] / np.maximum(held_out[1], 1.0)
+        gains -= totals_drawn[0].sum(axis=1) / np.maximum(totals_drawn[1].sum(axis=1), 1.0)
         means = totals[0].sum(axis=0) / np.maximum(totals[1].sum(axis=0), 1.0)
-        best = (whole[0] / np.maximum(whole[1], 1.0)).argmax(axis=1)
-        gaps += found - (means[best] - totals[0].sum() / max(float(totals[1].sum()), 1.0))
+        choices = (totals_drawn[0] / np.maximum(totals_drawn[1], 1.0)).argmax(axis=1)
+        gaps += gains - (means[choices] - totals[0].sum() / max(float(totals[1].sum()), 1.0))
     return float(np.sqrt(np.mean((gaps / len(tables)) ** 2)))
 
 
@@ -276,8 +276,8 @@ def crossfit_weights(clusters: Sequence[Hashable], n_choices: int, choose: Choos
     rng = np.random.default_rng([0, *b"crossfit"])
     for _ in range(REPEATS):
         fold = (rng.permutation(len(index)) % FOLDS)[cluster]
-        for held in range(FOLDS):
-            counts[fold == held, choose(np.flatnonzero(fold != held))] += 1
+        for held_fold in range(FOLDS):
+            counts[fold == held_fold, choose(np.flatnonzero(fold != held_fold))] += 1
     weights: Floats = counts / REPEATS
     return weights
 
@@ -299,8 +299,8 @@ def folds_of(clusters: Any, n_folds: int = 10, seed: int = 0) -> Codes:
     order = np.random.default_rng(seed).permutation(k)
     fold = np.empty(k, dtype=np.int64)
     fold[order] = np.arange(k) % min(n_folds, k)
-    found: Codes = fold[codes]
-    return found
+    row_folds: Codes = fold[codes]
+    return row_folds
 
 
 @dataclass(frozen=True)
@@ -332,11 +332,11 @@ def largest(estimates: Any, low: Any, high: Any, correlation: Any) -> Largest:
     spread = float(((x - x.mean()) ** 2).sum())
     # What noise adds to the spread: (n - 1) (variance - covariance).
     noise = float(np.trace(covariance) - covariance.sum() / n)
-    kept = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
+    signal = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
     wider = float(ndtri(1 - 0.025 / n)) / normal
     return Largest(
         place,
-        float(x.mean() + kept * (x[place] - x.mean())),
+        float(x.mean() + signal * (x[place] - x.mean())),
         float(x[place] - wider * (x[place] - ends[0, place])),
         float(ends[1, place]),
     )

@@ -125,8 +125,8 @@ def off_diagonal(matrix: Floats) -> Floats:
 
 def mean_and_std(name: str, values: Floats) -> dict[str, Any]:
     """Mean and population standard deviation of the defined values, as fields of a result."""
-    known = values[~np.isnan(values)]
-    ends = (float(known.mean()), float(known.std())) if len(known) else (None, None)
+    defined = values[~np.isnan(values)]
+    ends = (float(defined.mean()), float(defined.std())) if len(defined) else (None, None)
     return dict(zip((f"{name}_mean", f"{name}_std"), ends, strict=True))
 
 
@@ -149,10 +149,10 @@ def template_spread(scores: Floats, seed: int = 0) -> dict[str, float | None]:
     std = float(means.std())
     dealt = []
     for _ in range(500):
-        again = template_means(rng.permuted(scores, axis=0))
-        if again is not None:
-            dealt.append(again.std())
-    p = (1 + sum(one >= std - _TIE for one in dealt)) / (len(dealt) + 1)
+        dealt_means = template_means(rng.permuted(scores, axis=0))
+        if dealt_means is not None:
+            dealt.append(dealt_means.std())
+    p = (1 + sum(dealt_std >= std - _TIE for dealt_std in dealt)) / (len(dealt) + 1)
     by_chance = float(np.mean(dealt)) if dealt else std
     ends = float(means.min()), float(means.max())
     return dict(zip(names, (float(means.mean()), std, by_chance, p, *ends), strict=True))
@@ -160,11 +160,11 @@ def template_spread(scores: Floats, seed: int = 0) -> dict[str, float | None]:
 
 def template_means(scores: Floats) -> Floats | None:
     """Means over the last axis without NaN; None if one of them has no score."""
-    known = ~np.isnan(scores)
-    counts = known.sum(axis=-1)
+    has_score = ~np.isnan(scores)
+    counts = has_score.sum(axis=-1)
     if not counts.all():
         return None
-    means: Floats = np.where(known, scores, 0.0).sum(axis=-1) / counts
+    means: Floats = np.where(has_score, scores, 0.0).sum(axis=-1) / counts
     return means
 
 
@@ -181,14 +181,14 @@ def rank_agreement_interval(scores: Floats, seed: int = 0) -> Interval:
         return Interval(None, None)
     rng = np.random.default_rng(seed)
     upper = np.triu_indices(n_templates, 1)
-    found = []
+    draws = []
     for _ in range(200):
         means = template_means(scores[:, :, rng.integers(n_items, size=n_items)])
         if means is None:
             continue
         rho = spearman_matrix(means.T)[upper]
         if not np.isnan(rho).all():
-            found.append(float(np.nanmean(rho)))
-    if not found:
+            draws.append(float(np.nanmean(rho)))
+    if not draws:
         return Interval(None, None)
-    return Interval(*percentile_ends(found))
+    return Interval(*percentile_ends(draws))

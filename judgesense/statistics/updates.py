@@ -68,8 +68,8 @@ def excess_moves(
             changes at most `NOISE_FACTOR` times what rewording does.
         error: the chance that the lower end lies above the truth, and as much for the upper end.
 
-    >>> found = excess_moves([1, 0, 0, 0], list("pqrs"), [1, 0, 0, 0, 0, 1], list("pqrsps"))
-    >>> round(found.excess, 3), found.low < 0 < found.high
+    >>> result = excess_moves([1, 0, 0, 0], list("pqrs"), [1, 0, 0, 0, 0, 1], list("pqrsps"))
+    >>> round(result.excess, 3), result.low < 0 < result.high
     (-0.083, True)
     """
     from scipy.special import stdtrit
@@ -77,13 +77,12 @@ def excess_moves(
     sides = np.asarray(moved, bool), np.asarray(other, bool)
     n = [len(side) for side in sides]
     codes, k = cluster_codes([*clusters, *other_clusters], sum(n))
-    of = codes[: n[0]], codes[n[0] :]
+    side_codes = codes[: n[0]], codes[n[0] :]
     sums = np.stack(
         [
-            np.bincount(of[0], sides[0], minlength=k),
-            np.bincount(of[0], minlength=k),
-            np.bincount(of[1], sides[1], minlength=k),
-            np.bincount(of[1], minlength=k),
+            np.bincount(codes, weights, minlength=k)
+            for codes, side in zip(side_codes, sides, strict=True)
+            for weights in (side, None)
         ]
     ).astype(np.float64)
     shares = float(sides[0].mean()), float(sides[1].mean())
@@ -109,10 +108,10 @@ def _with_pseudo_cluster(sums: Floats, sign: int, factor: float) -> tuple[float,
     sizes = sums[[1, 3]].mean(axis=1)
     hits = (1.0, 0.0) if sign > 0 else (0.0, 1.0)
     extra = np.array([hits[0] * sizes[0], sizes[0], hits[1] * sizes[1], sizes[1]])
-    one, n_one, two, n_two = np.column_stack([sums, extra])
-    p, q = one.sum() / n_one.sum(), two.sum() / n_two.sum()
-    residuals = (one - p * n_one) / n_one.sum() - factor * (two - q * n_two) / n_two.sum()
-    k = len(one)
+    x, n_x, y, n_y = np.column_stack([sums, extra])
+    p, q = x.sum() / n_x.sum(), y.sum() / n_y.sum()
+    residuals = (x - p * n_x) / n_x.sum() - factor * (y - q * n_y) / n_y.sum()
+    k = len(x)
     return float(p - factor * q), float(k / (k - 1) * (residuals**2).sum())
 
 
@@ -126,19 +125,19 @@ def _wording_variance(
     codes, count = cluster_codes(names, len(names))
     if count < FEWEST_RANDOM:
         return 0.0, count
-    own, one, two = np.split(codes, [len(wordings), len(wordings) + len(pairs[0])])
-    left = []
+    of_update, a, b = np.split(codes, [len(wordings), len(wordings) + len(pairs[0])])
+    excesses = []
     for wording in range(count):
-        kept = own != wording, (one != wording) & (two != wording)
-        if not (kept[0].any() and kept[1].any()):
+        masks = of_update != wording, (a != wording) & (b != wording)
+        if not (masks[0].any() and masks[1].any()):
             return 0.0, 0
-        shares = (side[mask].mean() for side, mask in zip(sides, kept, strict=True))
-        left.append(float(next(shares)) - float(next(shares)))
-    spread = np.array(left)
-    jackknife = float((count - 1) / count * ((spread - spread.mean()) ** 2).sum())
+        shares = (side[mask].mean() for side, mask in zip(sides, masks, strict=True))
+        excesses.append(float(next(shares)) - float(next(shares)))
+    values = np.array(excesses)
+    jackknife = float((count - 1) / count * ((values - values.mean()) ** 2).sum())
     # An update that is one more rewording of each wording varies as these do, although the ones
     # drawn may look alike: twice the variance of the mean share that differs from a wording.
-    sums = np.bincount(one, sides[1], minlength=count) + np.bincount(two, sides[1], minlength=count)
-    pairs_of = np.bincount(one, minlength=count) + np.bincount(two, minlength=count)
+    sums = np.bincount(a, sides[1], minlength=count) + np.bincount(b, sides[1], minlength=count)
+    pairs_of = np.bincount(a, minlength=count) + np.bincount(b, minlength=count)
     differs = sums[pairs_of > 0] / pairs_of[pairs_of > 0]
     return max(jackknife, 2 * float(differs.var(ddof=1)) / count), count

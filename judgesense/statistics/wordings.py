@@ -104,8 +104,8 @@ def screen(
         an outlier.
 
     >>> good = [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0] * 4
-    >>> found, camps = screen([good, good, [1 - code for code in good]], n_labels=2)
-    >>> [row.flag for row in found], found[2].kappa, camps
+    >>> result, camps = screen([good, good, [1 - code for code in good]], n_labels=2)
+    >>> [row.flag for row in result], result[2].kappa, camps
     (['fine', 'fine', 'inverted'], -1.0, [])
     """
     votes = None if voters is None else np.asarray(voters, dtype=bool)
@@ -131,8 +131,8 @@ def association(joint: Any, ordinal: bool = False) -> float:
     n = len(table)
     weights = disagreement_weights(n, ordinal)
     p, q = table.sum(axis=1), table.sum(axis=0)
-    seen, chance = float((table * weights).sum()), float(p @ weights @ q)
-    above = seen <= chance
+    observed, chance = float((table * weights).sum()), float(p @ weights @ q)
+    above = observed <= chance
     if ordinal:
         # The frequencies matched in the same order, or in the opposite one.
         ends = np.cumsum(p), np.cumsum(q if above else q[::-1])
@@ -144,7 +144,7 @@ def association(joint: Any, ordinal: bool = False) -> float:
     else:
         limit = 1 - float((np.minimum(p, q) if above else np.maximum(p + q - 1, 0)).sum())
     room = abs(chance - limit)
-    return (chance - seen) / room if room > 1e-9 else 0.0
+    return (chance - observed) / room if room > 1e-9 else 0.0
 
 
 class _Table:
@@ -165,25 +165,25 @@ class _Table:
         self.clusters, self.k = cluster_codes(clusters, cells)
         self.n_labels, self.ordinal, self.rules = n_labels, ordinal, rules
         self.weights = disagreement_weights(n_labels, ordinal)
-        answered = (self.codes != NOT_JUDGED).sum(axis=1)
-        self.unread = (self.codes == UNDECIDED).sum(axis=1) / np.maximum(answered, 1)
+        n_judged = (self.codes != NOT_JUDGED).sum(axis=1)
+        self.unread = (self.codes == UNDECIDED).sum(axis=1) / np.maximum(n_judged, 1)
         unreadable = self.unread > rules.unreadable
         self.flags: list[Flag] = np.where(unreadable, "unreadable", "fine").tolist()
         self.p_values: list[float | None] = [None] * n
         self.votes = ~unreadable if votes is None else votes & ~unreadable
         labels = np.full(cells, -1) if gold is None else np.asarray(gold, dtype=np.int64)
-        known = (self.codes != NOT_JUDGED) & (labels >= 0)
+        has_gold = (self.codes != NOT_JUDGED) & (labels >= 0)
         # An answer without a decision is wrong.
-        self.hits = np.where(known, self.codes == labels, np.nan)
-        self.graded = bool(known.any())
+        self.hits = np.where(has_gold, self.codes == labels, np.nan)
+        self.graded = bool(has_gold.any())
 
     def consensus(self, j: int) -> Floats:
         """The most frequent labels of the voters other than j, shape (cells, L); ties share 1."""
-        others = self.votes.copy()
-        others[j] = False
+        is_voter = self.votes.copy()
+        is_voter[j] = False
         if not self.n_labels:
             return np.zeros((self.codes.shape[1], 0))
-        counts = (self.codes[others][:, :, None] == np.arange(self.n_labels)).sum(axis=0)
+        counts = (self.codes[is_voter][:, :, None] == np.arange(self.n_labels)).sum(axis=0)
         top = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
         shares: Floats = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
         return shares
@@ -194,15 +194,15 @@ class _Table:
         cells = np.flatnonzero((self.codes[j] >= 0) & (shares.sum(axis=1) > 0))
         return self.codes[j][cells], shares[cells], cells
 
-    def joint(self, own: Codes, shares: Floats) -> Floats:
+    def joint(self, codes: Codes, shares: Floats) -> Floats:
         """The contingency table of decisions and a consensus."""
         counts = np.zeros((self.n_labels, self.n_labels))
-        np.add.at(counts, own, shares)
+        np.add.at(counts, codes, shares)
         return counts
 
-    def kappa(self, own: Codes, shares: Floats) -> float | None:
+    def kappa(self, codes: Codes, shares: Floats) -> float | None:
         """Kappa of decisions with a consensus."""
-        return kappa_from_table(self.joint(own, shares), self.weights)
+        return kappa_from_table(self.joint(codes, shares), self.weights)
 
     def flag_inverted(self, rng: np.random.Generator, n_resamples: int) -> None:
         """Flag inverted wordings, the one that contradicts most first; they lose their vote."""
@@ -233,20 +233,20 @@ class _Table:
             inverted, others = others, inverted
         if self.graded:
             accuracy = row_means(self.hits)
-            usual = np.nanmedian(accuracy[others])
+            median = np.nanmedian(accuracy[others])
             for j in inverted:
-                if accuracy[j] >= usual:
+                if accuracy[j] >= median:
                     flags[j], self.p_values[j], self.votes[j] = "fine", None, at_first[j]
 
-    def gold_gap(self, some: list[int], others: list[int]) -> int:
+    def gold_gap(self, rows: list[int], other_rows: list[int]) -> int:
         """Whether gold is reliably for some wordings (1), for others (-1), or for neither (0)."""
-        gaps = row_means(self.hits[some].T) - row_means(self.hits[others].T)
-        known = ~np.isnan(gaps)
-        p = p_above(gaps[known], self.clusters[known])
+        gaps = row_means(self.hits[rows].T) - row_means(self.hits[other_rows].T)
+        is_defined = ~np.isnan(gaps)
+        p = p_above(gaps[is_defined], self.clusters[is_defined])
         return (p < self.rules.significant / 2) - (p > 1 - self.rules.significant / 2)
 
     def p_opposite(
-        self, own: Codes, shares: Floats, cells: Codes, rng: np.random.Generator, n: int
+        self, codes: Codes, shares: Floats, cells: Codes, rng: np.random.Generator, n: int
     ) -> float:
         """p-value of "it agrees no less than independent answers would".
 
@@ -254,34 +254,34 @@ class _Table:
         consensus is permuted over clusters, one random cell of each at a time; the excess of
         disagreement in large clusters is compared with Student's t instead.
         """
-        clusters, rows = self.clusters[cells], np.arange(len(own))
+        clusters, rows = self.clusters[cells], np.arange(len(codes))
         _, sizes = np.unique(clusters, return_counts=True)
         if (
             len(sizes) < self.rules.fewest
-            or association(self.joint(own, shares), self.ordinal) > -self.rules.opposite
+            or association(self.joint(codes, shares), self.ordinal) > -self.rules.opposite
         ):
             return 1.0
         cost = shares @ self.weights.T
-        seen = cost[rows, own]
+        observed = cost[rows, codes]
         if (self.ordinal or self.n_labels == 2) and (
-            cost[rows, self.n_labels - 1 - own].mean() >= seen.mean()
+            cost[rows, self.n_labels - 1 - codes].mean() >= observed.mean()
         ):
             # Several labels without an order have no reverse.
             return 1.0
-        if len(own) >= _LARGE_CLUSTERS * len(sizes):
+        if len(codes) >= _LARGE_CLUSTERS * len(sizes):
             of_label = cost.mean(axis=0)
-            of_cell = cost @ np.bincount(own, minlength=self.n_labels) / len(own)
-            return p_above(seen - of_cell - of_label[own] + of_cell.mean(), clusters)
+            of_cell = cost @ np.bincount(codes, minlength=self.n_labels) / len(codes)
+            return p_above(observed - of_cell - of_label[codes] + of_cell.mean(), clusters)
         order = np.argsort(clusters, kind="stable")
-        own, cost, starts = own[order], cost[order], np.cumsum(sizes) - sizes
+        codes, cost, starts = codes[order], cost[order], np.cumsum(sizes) - sizes
         hits, step = 0, max(1, _AT_ONCE // len(sizes))
         for start in range(0, n, step):
             shape = (min(step, n - start), len(sizes))
-            drawn = starts + (rng.random(shape) * sizes).astype(np.int64)
-            labels = own[drawn]
-            kept = cost[drawn, labels].sum(axis=1)
-            permuted = cost[rng.permuted(drawn, axis=1), labels].sum(axis=1)
-            hits += int((permuted >= kept - 1e-9).sum())
+            sample = starts + (rng.random(shape) * sizes).astype(np.int64)
+            labels = codes[sample]
+            sample_cost = cost[sample, labels].sum(axis=1)
+            permuted_cost = cost[rng.permuted(sample, axis=1), labels].sum(axis=1)
+            hits += int((permuted_cost >= sample_cost - 1e-9).sum())
         return (1 + hits) / (1 + n)
 
     def flag_outliers(
@@ -296,28 +296,28 @@ class _Table:
             camps = camps_of(codes, self.clusters, self.n_labels, self.rules)
             if camps:
                 return [[members[at] for at in camp] for camp in camps]
-        left = list(members)
-        while len(left) >= 3:
-            scores = self.hits[left] if self.graded else self.matches(left)
+        remaining = list(members)
+        while len(remaining) >= 3:
+            scores = self.hits[remaining] if self.graded else self.matches(remaining)
             shared = (~np.isnan(scores)).sum(axis=0) >= 2
             if not shared.any():
                 break
             scores = scores[:, shared]
-            usual = np.nanmean(scores, axis=0)
+            cell_means = np.nanmean(scores, axis=0)
             # A missing score takes the mean of its cell and so says nothing about any wording.
-            filled = np.where(np.isnan(scores), usual, scores)
-            sums = np.zeros((self.k, len(left)))
-            np.add.at(sums, self.clusters[shared], filled.T)
+            complete = np.where(np.isnan(scores), cell_means, scores)
+            sums = np.zeros((self.k, len(remaining)))
+            np.add.at(sums, self.clusters[shared], complete.T)
             p = np.minimum(1.0, _TESTS * family * lower_than_rest(sums, rng, n_resamples))
-            means = row_means(scores - usual)  # Wordings may be judged on other cells.
-            apart = (p < self.rules.significant) & self.lower(means, left)
-            for j, value in zip(left, p.tolist(), strict=True):
+            means = row_means(scores - cell_means)  # Wordings may be judged on other cells.
+            apart = (p < self.rules.significant) & self.lower(means, remaining)
+            for j, value in zip(remaining, p.tolist(), strict=True):
                 self.p_values[j] = value
             if not apart.any():
                 break
-            worst = left.pop(int(np.where(apart, means, np.inf).argmin()))
+            worst = remaining.pop(int(np.where(apart, means, np.inf).argmin()))
             self.votes[worst] = False
-        out = [j for j in members if j not in left]
+        out = [j for j in members if j not in remaining]
         if 3 * len(out) >= len(members):
             self.votes[out] = True
             camps = camps_of(codes, self.clusters, self.n_labels) if out else []
@@ -330,30 +330,31 @@ class _Table:
         """How far decisions match the consensus of the others, shape (rows, cells); else NaN."""
         scores = np.full((len(rows), self.codes.shape[1]), np.nan)
         for row, j in enumerate(rows):
-            own, shares, cells = self.beside(j)
-            scores[row, cells] = shares[np.arange(len(own)), own]
+            codes, shares, cells = self.beside(j)
+            scores[row, cells] = shares[np.arange(len(codes)), codes]
         return scores
 
     def lower(self, means: Floats, rows: list[int]) -> Bools:
         """Which wordings lie clearly below the median of the others."""
 
-        def others(values: Floats) -> Floats:
+        def medians_of_others(values: Floats) -> Floats:
             return np.array([np.nanmedian(np.delete(values, at)) for at in range(len(values))])
 
-        far: Bools = others(means) - means >= self.rules.lower
-        if not self.graded and far.any():
+        is_lower: Bools = medians_of_others(means) - means >= self.rules.lower
+        if not self.graded and is_lower.any():
             # A stricter wording orders the items as the others do: it may be the right one.
-            together = np.zeros(len(rows))
+            links = np.zeros(len(rows))
             for at, j in enumerate(rows):
-                own, shares, _ = self.beside(j)
-                together[at] = association(self.joint(own, shares), self.ordinal) if len(own) else 0
-            far &= together < others(together) / 2
-        return far
+                codes, shares, _ = self.beside(j)
+                if len(codes):
+                    links[at] = association(self.joint(codes, shares), self.ordinal)
+            is_lower &= links < medians_of_others(links) / 2
+        return is_lower
 
     def figures(self, j: int) -> WordingFigures:
         """Wording j beside the consensus of the voters."""
         n_prompts = int((self.codes[j] != NOT_JUDGED).sum())
-        own, shares, cells = self.beside(j)
+        codes, shares, cells = self.beside(j)
         empty = WordingFigures(
             self.flags[j],
             None,
@@ -364,15 +365,15 @@ class _Table:
             1 - float(self.unread[j]) if n_prompts else None,
             n_prompts,
         )
-        if not len(own):
+        if not len(codes):
             return empty
-        matched = shares[np.arange(len(own)), own]
+        matches = shares[np.arange(len(codes)), codes]
         _, groups = np.unique(self.clusters[cells], return_inverse=True)
-        spread = wilson_from_sums(np.bincount(groups, matched), np.bincount(groups))
+        spread = wilson_from_sums(np.bincount(groups, matches), np.bincount(groups))
         return replace(
             empty,
-            agreement=float(matched.mean()),
+            agreement=float(matches.mean()),
             ci_low=spread.low,
             ci_high=spread.high,
-            kappa=self.kappa(own, shares),
+            kappa=self.kappa(codes, shares),
         )
