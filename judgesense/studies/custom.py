@@ -7,17 +7,19 @@ an example.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.documents import Shape, read_nodes, validate_node
 from judgesense.log.schema import read_log
+from judgesense.measure.assessment import ReportContents
 from judgesense.measure.cost import costs
 from judgesense.measure.rankings import rankings
 from judgesense.measure.thresholds import STEADY_JSS
@@ -36,7 +38,7 @@ from judgesense.statistics.comparison import holm
 from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import judged
 from judgesense_dataset.pairing import build, group_items
-from judgesense_dataset.templates import load_items, load_templates, read_tasks
+from judgesense_dataset.templates import TaskTemplates, load_items, load_templates, read_tasks
 
 Measure = Literal["jss", "wordings", "systems", "flips", "cost"]
 
@@ -127,10 +129,20 @@ def run_study(
         variants=variants,
         parts=lambda: (templates, rows),
     )
-    log = read_log(out / "run")
+    return _result(path, keys, templates, read_log(out / "run"), report)
+
+
+def _result(
+    path: Path,
+    keys: _StudyFile,
+    templates: Mapping[str, TaskTemplates],
+    log: pa.Table,
+    report: ReportContents,
+) -> Result:
+    """The tables, findings and picture of the measures that the file names."""
     labels = {name: entry.task.labels for name, entry in templates.items()}
     ranked = rankings(log, labels)
-    corrected = holm([ranking.p_value for ranking in ranked.values()])
+    p_values = holm([ranking.p_value for ranking in ranked.values()])
     tables = {
         "jss": jss_table(report),
         "wordings": wordings_table(report),
@@ -143,17 +155,17 @@ def run_study(
         for judge, entry in cases(report)
     ]
     findings = {
-        "jss": [f"{who}: {entry.card.text}" for who, entry in judges_and_tasks],
+        "jss": [f"{judge}: {entry.card.text}" for judge, entry in judges_and_tasks],
         "wordings": [
-            f"wording for {who}: {entry.recommendation.text}" for who, entry in judges_and_tasks
+            f"wording for {judge}: {entry.recommendation.text}" for judge, entry in judges_and_tasks
         ],
         "systems": [
             f"{judge} on {task}: {ranking_finding(ranking, p)}"
-            for ((judge, task, _), ranking), p in zip(ranked.items(), corrected, strict=True)
+            for ((judge, task, _), ranking), p in zip(ranked.items(), p_values, strict=True)
             if ranking.winner_change_rate is not None
         ],
     }
-    chosen = [name for name in tables if name in keys.measures]
+    measures = [name for name in tables if name in keys.measures]
     points = Points(
         group=lambda row: f"{row['task']}, {row['scoring']}",
         name="judge",
@@ -168,7 +180,7 @@ def run_study(
         "run",
         keys.title or path.stem,
         {
-            "judges": [each["name"] for each in report.runs[0]["judges"]],
+            "judges": [judge["name"] for judge in report.runs[0]["judges"]],
             # The items judged: `limit` and a design with fewer pairs leave out part of the file.
             "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
             "wordings": sum(len(entry.templates) for entry in templates.values()),
@@ -176,9 +188,9 @@ def run_study(
             "repeats": keys.repeats,
             "seed": keys.seed,
         },
-        [tables[name] for name in chosen if tables[name].rows],
-        [text for name in chosen for text in findings.get(name, ())],
-        pictures=[picture] if "jss" in chosen else [],
+        [tables[name] for name in measures if tables[name].rows],
+        [text for name in measures for text in findings.get(name, ())],
+        pictures=[picture] if "jss" in measures else [],
     )
 
 

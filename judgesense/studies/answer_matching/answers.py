@@ -23,7 +23,12 @@ from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.statistics.arrays import Floats
-from judgesense.studies.common.question_sets import BenchmarkItem, ask_all, folder_name
+from judgesense.studies.common.question_sets import (
+    BenchmarkItem,
+    ask_all,
+    folder_name,
+    option_logprobs,
+)
 from judgesense.text import fill
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
@@ -209,9 +214,7 @@ def ask(
             item,
             without_thinking(row["text"]),
             row["finish_reason"] == "length",
-            None
-            if (scored := row["option_logprobs"]) is None
-            else tuple(each["logprob"] for each in scored),
+            option_logprobs(row),
         )
         for model, rows in logs.items()
         for template in templates
@@ -308,9 +311,9 @@ def grade(
     rows = [by_cell[item, template] for item, template, _ in cells]
     answers.grader = str(log["model"][0])
     answers.enter(JUDGE, [_verdict(row["text"], answers.kind) for row in rows])
-    if all(row["option_logprobs"] is not None for row in rows):
-        logprobs = [[each["logprob"] for each in row["option_logprobs"]] for row in rows]
-        answers.enter(JUDGE_OPTIONS, [float(np.argmax(each) == 0) for each in logprobs])
+    logprobs = [values for row in rows if (values := option_logprobs(row)) is not None]
+    if len(logprobs) == len(rows):
+        answers.enter(JUDGE_OPTIONS, [float(np.argmax(values) == 0) for values in logprobs])
 
 
 def _message(answers: BenchmarkAnswers, response: BenchmarkResponse) -> str:

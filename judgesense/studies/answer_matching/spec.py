@@ -145,16 +145,12 @@ def stated(source: Matched) -> Iterator[Record]:
                 scores = answers.scores.get(matchers[matcher])
                 means = None if scores is None else template_means(scores)
                 ours = [] if means is None else _STATED[measure](means)
-                known = [value for value in ours if value is not None]
                 yield {
                     "benchmark": benchmark,
                     "matcher": matcher,
                     "measure": measure,
                     "model": models[0],
-                    "paper": figure.value,
-                    "place": figure.place,
-                    "lowest": min(known, default=None),
-                    "highest": max(known, default=None),
+                    **figure.beside([value for value in ours if value is not None]),
                 }
 
 

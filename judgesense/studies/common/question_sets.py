@@ -140,6 +140,12 @@ def ask_all(
     return found
 
 
+def option_logprobs(row: Row) -> tuple[float, ...] | None:
+    """The log-probabilities of a response's options, in their order; None without them."""
+    options = row["option_logprobs"]
+    return None if options is None else tuple(option["logprob"] for option in options)
+
+
 def draw(
     name: str, n: int | None, seed: int, mirror: str | Path | None, keep: Path | None = None
 ) -> Drawn:

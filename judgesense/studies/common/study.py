@@ -30,6 +30,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
@@ -51,6 +53,7 @@ __all__ = [
     "Tables",
     "Value",
     "judged",
+    "mean",
     "need_judges",
     "paper",
     "published",
@@ -151,6 +154,11 @@ class Published:
     value: float
     place: str
 
+    def beside(self, values: Sequence[float]) -> Record:
+        """The paper's figure and its place, and the lowest and the highest of this study's."""
+        ends = {"lowest": min(values, default=None), "highest": max(values, default=None)}
+        return {"paper": self.value, "place": self.place, **ends}
+
 
 @cache
 def published(study: str) -> Mapping[str, Published]:
@@ -164,6 +172,12 @@ def paper(study: str, key: str) -> float | None:
     """The figure that a study's paper states, or None."""
     entry = published(study).get(key)
     return None if entry is None else entry.value
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the defined values, or None."""
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else None
 
 
 def judged(

@@ -14,7 +14,7 @@ from judgesense.log.answers import agreement
 from judgesense.log.rows import Log
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.flips import flip_overlap, flip_sources
-from judgesense.studies.common.study import Record, table
+from judgesense.studies.common.study import Record, mean, table
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import (
     FIRST,
@@ -238,9 +238,7 @@ def _pair_name(one: str, two: str) -> str:
 
 
 def _mean_jss(cases: Sequence[JudgedCase], labels: str, keep: Bools) -> float | None:
-    values = [case.answers.agreement(labels, keep).jss for case in cases]
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    return mean(case.answers.agreement(labels, keep).jss for case in cases)
 
 
 def _prompt(log: Log, rows: Codes) -> Codes:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
+from judgesense.comparison.paired import grouped
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import validate
 from judgesense.reporting.study_result import Result
@@ -53,10 +54,8 @@ class Pool:
     @cached_property
     def groups(self) -> dict[Group, list[Cell]]:
         """The cells by task, scale and scoring, in the paper's order of tasks."""
-        found: dict[Group, list[Cell]] = {}
-        for cell in sorted(self.cells, key=lambda cell: task_place(cell.task)):
-            found.setdefault(cell.group, []).append(cell)
-        return found
+        cells = sorted(self.cells, key=lambda cell: task_place(cell.task))
+        return grouped((cell.group for cell in cells), cells)
 
     def kept(self, cells: Sequence[Cell]) -> list[Cell]:
         """The cells that the rules leave in."""

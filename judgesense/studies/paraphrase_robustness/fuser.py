@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from judgesense.benchmark import Benchmark
 from judgesense.log.folder import read_run
 from judgesense.log.view import view
 from judgesense.studies.common.study import judged
-from judgesense.studies.paraphrase_robustness.grid import Grid, Note, as_scores, mean_cost
+from judgesense.studies.paraphrase_robustness.grid import Grid, Note, Scores, as_scores, mean_cost
 from judgesense.studies.paraphrase_robustness.strategies import FUSER, Ballot, Outcome
 from judgesense.tasks import Item, Template
 from judgesense_dataset.pairing import build
@@ -58,22 +59,23 @@ def fuse(
     """
     if not ballots:
         return {}
-    base = {a.templates.templates[0].template_id for a in grid.plan.attributes.values()}
-    judged_prompts = read_run(out / "grid").prompts
+    attributes = grid.plan.attributes
+    base = {attribute.templates.templates[0].template_id for attribute in attributes.values()}
+    table = read_run(out / "grid").prompts
     prompts = {
         (row["task"], row["item_id"]): row["text"]
-        for row in ([] if judged_prompts is None else judged_prompts.to_pylist())
+        for row in ([] if table is None else table.to_pylist())
         if row["template_id"] in base
     }
-    panels: dict[Key, list[str]] = {(n, i): [] for n, one in ballots.items() for i in one.items}
+    panels: dict[Key, list[str]] = {
+        (name, item): [] for name, ballot in ballots.items() for item in ballot.items
+    }
     costs = dict.fromkeys(ballots, np.zeros(2))
     for at, judge in enumerate(judges):
         ratings = {
             (name, item): score
             for name, ballot in ballots.items()
-            for cell in [grid.of(name)[at]]
-            for item, score in zip(ballot.items, cell.base[cell.rows(ballot.items)], strict=True)
-            if np.isfinite(score)
+            for item, score in _base_scores(grid.of(name)[at], ballot)
         }
         if not ratings:
             continue
@@ -88,19 +90,52 @@ def fuse(
         folder, seed = out / "fuser" / f"reasons-{at + 1}", grid.plan.seed
         log = respond(judge, questions, folder, max_tokens=REASON_TOKENS, seed=seed, note=note)
         reasons = {row["item_id"]: row for row in log.to_pylist()}
-        for key in ratings:
+        for key, score in ratings.items():
             row = reasons["/".join(key)]
             reason = " ".join((row["text"] or "(no reason given)").split())
-            panels[key].append(f"Judge {at + 1}: {ratings[key]:g}. {reason}")
+            panels[key].append(f"Judge {at + 1}: {score:g}. {reason}")
             tokens = (row["tokens"] or 0) + (row["input_tokens"] or 0)
             price = np.nan if row["cost_usd"] is None else row["cost_usd"]
             costs[key[0]] = costs[key[0]] + np.array([tokens, price])
+    benchmark = _benchmark(grid, ballots, prompts, panels)
+    digest = hashlib.sha256(json.dumps([[*k, v] for k, v in panels.items()]).encode()).hexdigest()
+    identity = {"study": "paraphrase-robustness, fuser", "panel": digest}
+    folder = out / "fuser" / "final"
+    judged([fuser], benchmark, identity, grid.plan.settings(), folder, note)
+    outcomes = {}
+    for answers in view(read_run(folder).log).judged:
+        name, rows = answers.task.name, answers.as_rows()
+        ballot = ballots[name]
+        place = {item: at for at, item in enumerate(rows.item)}
+        scores = as_scores(rows, answers.task.labels)[[place[item] for item in ballot.items]]
+        scores[[not panels[name, item] for item in ballot.items]] = np.nan
+        if not np.isnan(scores).all():
+            cost = ballot.costs.sum(axis=0) + costs[name] / len(ballot.items) + mean_cost(rows)
+            calls = 2 * len(judges) + 1
+            outcomes[name] = ballot.outcome(FUSER, ballot.shares(scores), calls, cost)
+    return outcomes
+
+
+def _base_scores(cell: Scores, ballot: Ballot) -> Iterator[tuple[str, float]]:
+    """The items of a ballot that a judge rated under the base wording, with its ratings."""
+    for item, score in zip(ballot.items, cell.base[cell.rows(ballot.items)], strict=True):
+        if np.isfinite(score):
+            yield item, score
+
+
+def _benchmark(
+    grid: Grid,
+    ballots: Mapping[str, Ballot],
+    prompts: Mapping[Key, str],
+    panels: Mapping[Key, Sequence[str]],
+) -> Benchmark:
+    """What the fuser rates: each text with the panel's ratings and reasons."""
     templates, items = {}, []
     for name, ballot in ballots.items():
         task = grid.plan.attributes[name].templates.task
-        same = MappingProxyType({label: label for label in task.labels})
-        wording = Template(f"{name}-fuser", name, WORDING, _LAYOUT, same)
-        templates[name] = TaskTemplates(task, (wording,))
+        label_map = MappingProxyType({label: label for label in task.labels})
+        template = Template(f"{name}-fuser", name, WORDING, _LAYOUT, label_map)
+        templates[name] = TaskTemplates(task, (template,))
         items += [
             Item(
                 item,
@@ -111,20 +146,4 @@ def fuse(
             )
             for row, item in enumerate(ballot.items)
         ]
-    benchmark = build(templates, items, design="full")
-    digest = hashlib.sha256(json.dumps([[*k, v] for k, v in panels.items()]).encode()).hexdigest()
-    identity = {"study": "paraphrase-robustness, fuser", "panel": digest}
-    folder = out / "fuser" / "final"
-    judged([fuser], benchmark, identity, grid.plan.settings(), folder, note)
-    outcomes = {}
-    for answers in view(read_run(folder).log).judged:
-        name, own = answers.task.name, answers.as_rows()
-        ballot = ballots[name]
-        row = {item: at for at, item in enumerate(own.item)}
-        scores = as_scores(own, answers.task.labels)[[row[item] for item in ballot.items]]
-        scores[[not panels[name, item] for item in ballot.items]] = np.nan
-        if not np.isnan(scores).all():
-            cost = ballot.costs.sum(axis=0) + costs[name] / len(ballot.items) + mean_cost(own)
-            calls = 2 * len(judges) + 1
-            outcomes[name] = ballot.outcome(FUSER, ballot.shares(scores), calls, cost)
-    return outcomes
+    return build(templates, items, design="full")

@@ -105,19 +105,15 @@ def panels(ballots: Sequence[Ballot]) -> Iterator[Record]:
                 CONSTANT: "constant label",
             }
             alone = one.strategy == SINGLE
-            accuracy, low, high = one.interval(one.exact)
-            gain, gain_low, gain_high = (None,) * 3 if alone else one.interval(one.gain, -1.0)
+            no_gain = dict.fromkeys(("gain", "gain_low", "gain_high")) if alone else {}
+            no_near = {} if ballot.scale else {"near": None}
             yield {
                 "set": ballot.name,
                 "strategy": names.get(one.strategy, one.strategy),
                 "n_judges": int(one.calls),
-                "accuracy": accuracy,
-                "ci_low": low,
-                "ci_high": high,
-                "gain": gain,
-                "gain_low": gain_low,
-                "gain_high": gain_high,
-                "near": one.mean("near") if ballot.scale else None,
+                **one.figures(),
+                **no_gain,
+                **no_near,
                 "within_1": wider[one.strategy] if ballot.scale else None,
                 "answered": float(given.mean()) if alone else answered.get(one.judge, 1.0),
                 "n": one.n,

@@ -21,6 +21,7 @@ from judgesense.statistics.robustness import (
     paraphrase_robustness,
     tolerance_accuracies,
 )
+from judgesense.studies.common.study import mean
 from judgesense.studies.paraphrase_robustness.grid import Scores
 from judgesense.text import short_names
 from judgesense_dataset.embedded import VERIFIABILITIES
@@ -77,12 +78,6 @@ def configuration(cell: Scores, tolerance: float = 0.5, seed: int = 0) -> Record
         "gaps": asked_gaps(cell) or drawn_gaps(cell, seed),
         "insensitive": (measured.consistency or 0.0) >= 0.9 and measured.accuracy <= constant,
     }
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of the defined values, or None."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
 
 
 def means(rows: Sequence[Record], *figures: str) -> Record:

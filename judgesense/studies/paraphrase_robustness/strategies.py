@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.comparison.paired import grouped
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.statistics.ranks import chosen
@@ -139,6 +140,17 @@ class Outcome:
     def mean(self, field: str) -> float:
         """The mean of ``exact``, ``near``, ``gain`` or ``near_gain``."""
         return float(np.nanmean(getattr(self, field)))
+
+    def figures(self) -> dict[str, float | None]:
+        """Accuracy and gain with their intervals, and the close scores: columns of a table."""
+        names = ("accuracy", "ci_low", "ci_high", "gain", "gain_low", "gain_high")
+        values = (*self.interval(self.exact), *self.interval(self.gain, -1.0))
+        return {**dict(zip(names, values, strict=True)), "near": self.mean("near")}
+
+
+def by_strategy(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    """The outcomes of each strategy, in their order."""
+    return grouped((outcome.strategy for outcome in outcomes), outcomes)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from judgesense.reporting.study_result import Record
-from judgesense.studies.common.study import published, table
-from judgesense.studies.paraphrase_robustness.measures import grouped, mean, means
-from judgesense.studies.paraphrase_robustness.strategies import (
-    FUSER,
-    SINGLE,
-    Outcome,
-)
+from judgesense.studies.common.study import mean, published, table
+from judgesense.studies.paraphrase_robustness.measures import grouped, means
+from judgesense.studies.paraphrase_robustness.strategies import FUSER, SINGLE, by_strategy
 from judgesense.studies.paraphrase_robustness.tables import NAME, StudyMeasurements, paper
 from judgesense_dataset.embedded import VERIFIABILITIES
 
@@ -32,10 +28,7 @@ from judgesense_dataset.embedded import VERIFIABILITIES
 )
 def strategies(s: StudyMeasurements) -> Iterator[Record]:
     """The strategies over all attributes."""
-    by_strategy: dict[str, list[Outcome]] = {}
-    for one in s.outcomes:
-        by_strategy.setdefault(one.strategy, []).append(one)
-    for name, own in by_strategy.items():
+    for name, own in by_strategy(s.outcomes).items():
         gains = [one.mean("gain") for one in own]
         yield {
             "strategy": name,
@@ -69,10 +62,7 @@ def strategies(s: StudyMeasurements) -> Iterator[Record]:
 def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
     """Which strategy is best on each kind of attributes, and by how much."""
     for kind in VERIFIABILITIES:
-        tried: dict[str, list[Outcome]] = {}
-        for one in s.outcomes:
-            if one.kind == kind:
-                tried.setdefault(one.strategy, []).append(one)
+        tried = by_strategy([one for one in s.outcomes if one.kind == kind])
         single = tried.pop(SINGLE, [])
         scores = {
             (name, field): float(np.mean([one.mean(field) for one in own]))
@@ -117,21 +107,13 @@ def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
 def mitigations(s: StudyMeasurements) -> Iterator[Record]:
     """Every strategy on every attribute."""
     for one in s.outcomes:
-        accuracy, low, high = one.interval(one.exact)
-        gain, gain_low, gain_high = one.interval(one.gain, -1.0)
         tokens, dollars = one.cost.tolist()
         yield {
             "attribute": one.name,
             "kind": one.kind,
             "strategy": one.strategy,
             "judge": one.judge,
-            "accuracy": accuracy,
-            "ci_low": low,
-            "ci_high": high,
-            "gain": gain,
-            "gain_low": gain_low,
-            "gain_high": gain_high,
-            "near": one.mean("near"),
+            **one.figures(),
             "near_gain": one.mean("near_gain"),
             "gap": one.gap,
             "calls": one.calls,

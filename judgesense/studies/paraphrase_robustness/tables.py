@@ -12,10 +12,10 @@ import numpy as np
 from judgesense.log.folder import Run
 from judgesense.reporting.study_result import Record
 from judgesense.statistics.robustness import TOLERANCES
+from judgesense.studies.common.study import mean, published, table
 from judgesense.studies.common.study import paper as paper_of
-from judgesense.studies.common.study import published, table
 from judgesense.studies.paraphrase_robustness.grid import Grid
-from judgesense.studies.paraphrase_robustness.measures import grouped, mean, means, stability
+from judgesense.studies.paraphrase_robustness.measures import grouped, means, stability
 from judgesense.studies.paraphrase_robustness.scored_sets import SOURCES
 from judgesense.studies.paraphrase_robustness.strategies import (
     CONSTANT,
@@ -215,10 +215,7 @@ def stated(s: StudyMeasurements) -> Iterator[Record]:
             yield {
                 "who": group,
                 "figure": measure,
-                "paper": figure.value,
-                "place": figure.place,
-                "lowest": min(values, default=None),
-                "highest": max(values, default=None),
+                **figure.beside(values),
                 "status": "beside ours" if values else "not asked" if measure in ours else "quoted",
             }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from judgesense.answers.matching import match_likelihood
 from judgesense.answers.matching.choice import match_choice
 from judgesense.answers.matching.numbers import match_number
 from judgesense.answers.matching.result import AnswerMatch
+from judgesense.comparison.paired import grouped
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, read_yaml, validate
 from judgesense.files.tables import read_table
@@ -32,7 +33,7 @@ from judgesense.statistics.ranking import (
     selection_gain,
 )
 from judgesense.statistics.ranks import chosen
-from judgesense.studies.common.question_sets import BenchmarkItem, ask_all
+from judgesense.studies.common.question_sets import BenchmarkItem, ask_all, option_logprobs
 from judgesense.text import fill
 from local_judges.responder import Question
 
@@ -150,30 +151,42 @@ def ask(
                 f"of its answers in {out / 'answers'}"
             )
         cells = [rows[name, item.item_id] for name in prompts for item in kept]
-        right = [item.correct or 0 for item in kept] * len(prompts)
-        found: list[tuple[str, AnswerMatch, float | None, float | None]] = []
+        asked = kept * len(prompts)
+        ids = tuple(item.item_id for item in kept)
+        of_model = partial(PromptScores, task, model, prompts=tuple(prompts), items=ids)
         if texts:
-            said, wanted = [cell["text"] for cell in cells], kept * len(prompts)
-            if numbers:
-                match = match_number(said, [item.answers for item in wanted])
-            else:
-                letters, options = [LETTERS[at] for at in right], [item.options for item in wanted]
-                match = match_choice(said, letters, options=options, labels="letters")
-            cut = sum(cell["finish_reason"] == "length" for cell in cells) / len(cells)
-            found.append(("generate", match, match.n_unread / match.n, cut))
+            match = _match_texts([cell["text"] for cell in cells], asked, numbers)
+            yield of_model(
+                scoring="generate",
+                scores=_table(match, kept),
+                unread=match.n_unread / match.n,
+                cut=sum(cell["finish_reason"] == "length" for cell in cells) / len(cells),
+                left_out=len(failed),
+            )
         if by_options:
-            if any(cell["option_logprobs"] is None for cell in cells):
+            logprobs = [values for cell in cells if (values := option_logprobs(cell)) is not None]
+            if len(logprobs) < len(cells):
                 raise JudgeSenseError(
                     f"{model} gives no option probabilities; use --scoring generate"
                 )
-            logprobs = [[each["logprob"] for each in cell["option_logprobs"]] for cell in cells]
-            found.append(("options", match_likelihood(logprobs, right), None, None))
-        for scoring, match, unread, cut_off in found:
-            scores = np.array(match.per_example, dtype=np.float64).reshape(-1, len(kept))
-            ids = tuple(item.item_id for item in kept)
-            yield PromptScores(
-                task, model, scoring, tuple(prompts), ids, scores, unread, cut_off, len(failed)
-            )
+            match = match_likelihood(logprobs, [item.correct or 0 for item in asked])
+            scores = _table(match, kept)
+            yield of_model(scoring="options", scores=scores, left_out=len(failed))
+
+
+def _match_texts(
+    texts: Sequence[str], items: Sequence[BenchmarkItem], numbers: bool
+) -> AnswerMatch:
+    """Whether each text answers its item: by the final number, or by the letter it chooses."""
+    if numbers:
+        return match_number(texts, [item.answers for item in items])
+    letters, options = [LETTERS[item.correct or 0] for item in items], [i.options for i in items]
+    return match_choice(texts, letters, options=options, labels="letters")
+
+
+def _table(match: AnswerMatch, items: Sequence[BenchmarkItem]) -> Floats:
+    """The scores of a match by prompt and item."""
+    return np.array(match.per_example, dtype=np.float64).reshape(-1, len(items))
 
 
 class _Score(Shape):
@@ -344,10 +357,7 @@ class Ranking:
     @cached_property
     def series(self) -> list[list[RankedPrompts]]:
         """The cells by model and task, sizes ascending."""
-        groups: dict[str, list[RankedPrompts]] = {}
-        for cell in self.cells:
-            groups.setdefault(cell.name, []).append(cell)
-        return list(groups.values())
+        return list(grouped((cell.name for cell in self.cells), self.cells).values())
 
 
 def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str]) -> Ranking:

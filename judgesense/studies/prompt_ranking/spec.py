@@ -193,10 +193,7 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
             "size": int(size),
             "model": model,
             "measure": measure.replace("_", " "),
-            "paper": figure.value,
-            "place": figure.place,
-            "lowest": min(ours, default=None),
-            "highest": max(ours, default=None),
+            **figure.beside(ours),
         }
 
 
