@@ -105,7 +105,7 @@ def run_study(
         file = _named(path, keys.templates, "templates")
         templates, wordings = load_templates(file), sha256_of(file)
     items = _named(path, keys.items, "items")
-    given = judges or [_judge(path, judge, keys.seed, allow_host) for judge in keys.judges]
+    all_judges = judges or [_judge(path, judge, keys.seed, allow_host) for judge in keys.judges]
     settings = Settings.of(keys.scoring, None, keys.orders, keys.repeats, keys.seed, keys.limit)
     variants = _variants(path, keys.variants)
     rows = [
@@ -113,16 +113,16 @@ def run_study(
     ]
     group_items(templates, rows)
     # Only what is judged: a new title or measure needs no new judging.
-    fixed = {
+    identity = {
         "templates": wordings,
         "items": sha256_of(items),
         "design": keys.design,
         "pairs": keys.pairs,
     }
     report = judged(
-        given,
+        all_judges,
         build(templates, rows, keys.design, keys.pairs, keys.seed),
-        fixed,
+        identity,
         settings,
         out / "run",
         note,
@@ -222,10 +222,10 @@ def _variants(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     from judgesense_dataset.variants import chosen_variants, variant_files
 
     files = variant_files(names)
-    chosen = [str(_named(path, name, "variants")) if name in files else name for name in names]
-    if chosen:
+    paths = [str(_named(path, name, "variants")) if name in files else name for name in names]
+    if paths:
         try:
-            chosen_variants(chosen)
+            chosen_variants(paths)
         except JudgeSenseError as error:
             raise JudgeSenseError(f"{path}, variants: {error}") from error
-    return tuple(chosen)
+    return tuple(paths)

@@ -68,23 +68,23 @@ def answer_matching(
         raise JudgeSenseError(
             f"{unmatched[0]} has no heuristic matcher: name a grader, or choose other benchmarks"
         )
-    drawn = {name: draw(name, limit, seed, mirror, out) for name in benchmarks}
+    samples = {name: draw(name, limit, seed, mirror, out) for name in benchmarks}
     tokens = {name: max_tokens or MAX_TOKENS[SET_OF[name]] for name in benchmarks}
-    matched = []
-    for name, sample in drawn.items():
+    results = []
+    for name, sample in samples.items():
         templates = paper_templates(SET_OF[name])[:n_templates]
         answers = ask(name, sample.items, templates, responders, tokens[name], out, note, seed)
         if grader is not None:
             grade(answers, grader, grader_tokens, out, note, seed)
-        matched.append(answers)
+        results.append(answers)
     settings = {
         **PROTOCOL,
-        "responders": sorted({model for answers in matched for model in answers.models}),
-        "grader": matched[0].grader or "none",
-        "benchmarks": [f"{name}: {sample.words}" for name, sample in drawn.items()],
+        "responders": sorted({model for answers in results for model in answers.models}),
+        "grader": results[0].grader or "none",
+        "benchmarks": [f"{name}: {sample.words}" for name, sample in samples.items()],
         "templates": n_templates,
         "max_tokens": [f"{n} for {name}" for name, n in tokens.items()],
         "grader_tokens": grader_tokens,
         "seed": seed,
     }
-    return SPEC.result(Matched(matched, seed), settings)
+    return SPEC.result(Matched(results, seed), settings)

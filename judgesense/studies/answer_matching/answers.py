@@ -200,8 +200,8 @@ def ask(
         if row["error"] is not None
     ]
     failed = {item for _, item in failures}
-    kept = [item for item in items if item.item_id not in failed]
-    if failures and not kept:
+    common = [item for item in items if item.item_id not in failed]
+    if failures and not common:
         raise JudgeSenseError(
             f"{failures[0][0]}; no item is left: try another model or fewer tokens"
         )
@@ -218,11 +218,11 @@ def ask(
         )
         for model, rows in logs.items()
         for template in templates
-        for item in kept
+        for item in common
         for row in [rows[template.name, item.item_id]]
     ]
     answers = BenchmarkAnswers(
-        benchmark, tuple(logs), tuple(templates), tuple(kept), responses, left_out=len(failed)
+        benchmark, tuple(logs), tuple(templates), tuple(common), responses, left_out=len(failed)
     )
     answers.probes = probes_of(answers)
     if answers.kind != FACTS:
@@ -232,12 +232,12 @@ def ask(
 
 def _match(answers: BenchmarkAnswers) -> None:
     """Score the answers and the probes by the heuristics, and keep what was read."""
-    every = [*answers.responses, *answers.probes]
+    responses = [*answers.responses, *answers.probes]
     if answers.kind == CHOICE:
-        name, correct = EXTRACTION, [response.item.correct or 0 for response in every]
+        name, correct = EXTRACTION, [response.item.correct or 0 for response in responses]
         readings = [
             read_choice(each.text, 4, each.item.options, each.template.style).value
-            for each in every
+            for each in responses
         ]
         scores = [float(read == "ABCD"[at]) for read, at in zip(readings, correct, strict=True)]
         logprobs = [each.logprobs for each in answers.responses if each.logprobs is not None]
@@ -246,7 +246,7 @@ def _match(answers: BenchmarkAnswers) -> None:
             answers.enter(LIKELIHOOD, result.per_example)
     else:
         name, matcher = HEURISTIC[answers.kind], match_f1 if answers.kind == STORY else match_math
-        result = matcher([each.text for each in every], [each.item.answers for each in every])
+        result = matcher([r.text for r in responses], [r.item.answers for r in responses])
         scores, readings = list(result.per_example), list(result.readings)
     answers.readings = readings[: len(answers.responses)]
     answers.enter(name, scores)
@@ -259,7 +259,7 @@ def probes_of(answers: BenchmarkAnswers) -> list[BenchmarkResponse]:
     as its text; other items give the reference and another item's. Templates alternate, so that
     every style of labels occurs.
     """
-    found: list[BenchmarkResponse] = []
+    probes: list[BenchmarkResponse] = []
     for number, item in enumerate(answers.items):
         template = answers.templates[number % len(answers.templates)]
         texts: list[tuple[bool, str, str]] = []
@@ -276,13 +276,13 @@ def probes_of(answers: BenchmarkAnswers) -> list[BenchmarkResponse]:
                 text = f"\\boxed{{{answer}}}" if answers.kind == MATH else answer
                 if answer is not None:
                     texts.append((right, "", f"The answer is {text}."))
-        found += [
+        probes += [
             BenchmarkResponse(
                 f"probe-{'right' if right else 'wrong'}{form}", template, item, text, right=right
             )
             for right, form, text in texts
         ]
-    return found
+    return probes
 
 
 def grade(
@@ -323,8 +323,8 @@ def _message(answers: BenchmarkAnswers, response: BenchmarkResponse) -> str:
         return fill(str(_content()["grader"]), values)
     question, reference = item.question, list(item.answers)
     if item.options:
-        shown = [f"{a}: {b}" for a, b in zip(response.template.labels, item.options, strict=True)]
-        question, reference = "\n".join([question, *shown]), [shown[item.correct or 0]]
+        options = [f"{a}: {b}" for a, b in zip(response.template.labels, item.options, strict=True)]
+        question, reference = "\n".join([question, *options]), [options[item.correct or 0]]
     wording = "gpqa" if answers.benchmark == "gpqa-diamond" else "figure-3"
     return matching_prompt(question, reference, text, wording)
 

@@ -102,26 +102,26 @@ def rank_agreement(scores: Floats, seed: int) -> dict[str, float | str | None]:
 )
 def ranking(source: Matched) -> Iterator[Record]:
     """Whether templates rank the models alike, with the paper's figures."""
-    stated = published(NAME)
+    figures = published(NAME)
     for answers in source.benchmarks:
         for matcher, scores in answers.scores.items():
             by_judge = matcher.startswith(JUDGE)
-            every = same = None
+            seven = four = None
             if by_judge or matcher == HEURISTIC.get(answers.kind):
                 key = f"{answers.benchmark}/{'judge' if by_judge else 'heuristic'}/rho"
-                every = stated.get(key)
-                same = stated.get(f"{key}-4-models", every)
+                seven = figures.get(key)
+                four = figures.get(f"{key}-4-models", seven)
             rho = rank_agreement(scores, source.seed)
-            why = rho.pop("undefined")
+            reason = rho.pop("undefined")
             yield {
                 "benchmark": answers.benchmark,
                 "matcher": matcher,
                 **rho,
                 "n_models": len(answers.models),
-                "undefined": why,
-                "paper_mean_spearman": same.value if same else None,
-                "place": same.place if same else "",
-                "paper_all_models": every.value if every and every is not same else None,
+                "undefined": reason,
+                "paper_mean_spearman": four.value if four else None,
+                "place": four.place if four else "",
+                "paper_all_models": seven.value if seven and seven is not four else None,
             }
 
 
@@ -144,13 +144,13 @@ def stated(source: Matched) -> Iterator[Record]:
             if benchmark == answers.benchmark and models:
                 scores = answers.scores.get(matchers[matcher])
                 means = None if scores is None else template_means(scores)
-                ours = [] if means is None else _STATED[measure](means)
+                values = [] if means is None else _STATED[measure](means)
                 yield {
                     "benchmark": benchmark,
                     "matcher": matcher,
                     "measure": measure,
                     "model": models[0],
-                    **figure.beside([value for value in ours if value is not None]),
+                    **figure.beside([value for value in values if value is not None]),
                 }
 
 
@@ -177,18 +177,20 @@ def matchers(source: Matched) -> Iterator[Record]:
         for matcher, verdicts in answers.probe_scores.items():
             if not len(verdicts):  # likelihood scores no probe
                 continue
-            one = two = None
+            hits = rejections = balanced = None
             if not np.isnan(verdicts).all():  # a matcher that gave no verdict has no accuracy
-                one = float((verdicts[truth] >= RIGHT).mean())
-                two = None if truth.all() else float((verdicts[~truth] < RIGHT).mean())
+                hits = float((verdicts[truth] >= RIGHT).mean())
+                if not truth.all():
+                    rejections = float((verdicts[~truth] < RIGHT).mean())
+                    balanced = (hits + rejections) / 2
             by_judge = matcher.startswith(JUDGE)
             name = f"judge {answers.grader}{matcher.removeprefix(JUDGE)}" if by_judge else matcher
             yield {
                 "benchmark": answers.benchmark,
                 "matcher": name,
-                "right_accepted": one,
-                "wrong_rejected": two,
-                "balanced_accuracy": None if one is None or two is None else (one + two) / 2,
+                "right_accepted": hits,
+                "wrong_rejected": rejections,
+                "balanced_accuracy": balanced,
                 "no_verdict": float(np.isnan(verdicts).mean()),
                 "n_probes": len(verdicts),
             }

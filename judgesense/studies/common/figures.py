@@ -42,13 +42,13 @@ class Kind(Protocol):
         """The matplotlib figure."""
 
 
-def _get(row: Row, of: Of) -> Any:
-    return row[of] if isinstance(of, str) else of and of(row)
+def _get(row: Row, column: Of) -> Any:
+    return row[column] if isinstance(column, str) else column and column(row)
 
 
-def _values(rows: Sequence[Row], of: Of) -> list[Any]:
+def _values(rows: Sequence[Row], column: Of) -> list[Any]:
     """The distinct values of a column, in the order of the rows."""
-    return list(dict.fromkeys(_get(row, of) for row in rows))
+    return list(dict.fromkeys(_get(row, column) for row in rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,8 @@ class Points:
         ]
         order = list(dict.fromkeys(line.group for line in lines))
         lines.sort(key=lambda line: order.index(line.group))
-        known = [value for line in lines for value in line[2:6] if value is not None]
-        limits = min(self.limits[0], *known, 1.0), max(self.limits[1], *known, 0.0)
+        numbers = [value for line in lines for value in line[2:6] if value is not None]
+        limits = min(self.limits[0], *numbers, 1.0), max(self.limits[1], *numbers, 0.0)
         return plots.forest(lines, xlabel=self.xlabel, threshold=self.threshold, xlim=limits)
 
 
@@ -117,10 +117,10 @@ class Heatmap:
             for (at, of), row in cells.items()
             if self.hatched(row)
         ]
-        most = max((abs(v) for line in values for v in line if v is not None), default=0.0) or 1.0
+        peak = max((abs(v) for line in values for v in line if v is not None), default=0.0) or 1.0
         width = 1.6 + 0.62 * len(columns) + 0.07 * max(len(str(name)) for name in names)
         figure, axes = canvas(width, 1.1 + 0.38 * len(names))
-        low, high = self.limits or (-most, most)
+        low, high = self.limits or (-peak, peak)
         table = np.array([[np.nan if v is None else v for v in row] for row in values], dtype=float)
         image = axes.imshow(
             np.ma.masked_invalid(table),
@@ -142,14 +142,14 @@ class Heatmap:
         axes.tick_params(which="minor", length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        for one, two in np.argwhere(np.isfinite(table)):
-            tone = "white" if table[one, two] < low + 0.15 * (high - low) else INK
-            text = number(table[one, two], 2)
-            axes.text(two, one, text, ha="center", va="center", size=8, color=tone)
-        for one, two in hatched:
+        for y, x in np.argwhere(np.isfinite(table)):
+            tone = "white" if table[y, x] < low + 0.15 * (high - low) else INK
+            text = number(table[y, x], 2)
+            axes.text(x, y, text, ha="center", va="center", size=8, color=tone)
+        for y, x in hatched:
             axes.add_patch(
                 Rectangle(
-                    (two - 0.5, one - 0.5), 1, 1, fill=False, hatch="///", ec=SOFT, lw=0, alpha=0.6
+                    (x - 0.5, y - 0.5), 1, 1, fill=False, hatch="///", ec=SOFT, lw=0, alpha=0.6
                 )
             )
         bar = figure.colorbar(image, ax=axes, shrink=0.9, aspect=22, pad=0.02)
@@ -176,45 +176,45 @@ class Lines:
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
-        known = [row for row in rows if _get(row, self.y) is not None]
-        names = _values(known, self.series)
-        places = _values(known, self.x)
-        texts = any(isinstance(place, str) for place in places)
-        figure, panels = _panels(known, self.panel)
-        for axes, own in panels:
-            for name in _values(own, self.series):
-                line = [row for row in own if _get(row, self.series) == name]
+        drawable = [row for row in rows if _get(row, self.y) is not None]
+        names = _values(drawable, self.series)
+        places = _values(drawable, self.x)
+        has_names = any(isinstance(place, str) for place in places)
+        figure, panels = _panels(drawable, self.panel)
+        for axes, panel_rows in panels:
+            for name in _values(panel_rows, self.series):
+                line = [row for row in panel_rows if _get(row, self.series) == name]
                 x = [_get(row, self.x) for row in line]
-                x = [places.index(place) for place in x] if texts else x
-                colour, marker = look(at := names.index(name))
+                x = [places.index(place) for place in x] if has_names else x
+                colour, marker = look(index := names.index(name))
                 axes.plot(
                     x,
                     [_get(row, self.y) for row in line],
                     color=colour,
                     marker=marker,
-                    ls=LINES[at % len(LINES)] if self.joined else "",
+                    ls=LINES[index % len(LINES)] if self.joined else "",
                     lw=1.8,
                     ms=6,
                     mec="white",
                     label=plain(name),
                 )
-            if texts:
-                turned = max(map(len, places)) > LONG_NAME
+            if has_names:
+                is_turned = max(map(len, places)) > LONG_NAME
                 axes.set_xticks(
                     range(len(places)),
                     [plain(place) for place in places],
                     size=8,
-                    rotation=30 if turned else 0,
-                    ha="right" if turned else "center",
+                    rotation=30 if is_turned else 0,
+                    ha="right" if is_turned else "center",
                 )
             elif self.joined and len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
         return _finished(figure, self.xlabel, self.ylabel)
 
 
-def _panels(rows: Sequence[Row], by: Of) -> tuple[Any, list[tuple[Any, list[Row]]]]:
+def _panels(rows: Sequence[Row], column: Of) -> tuple[Any, list[tuple[Any, list[Row]]]]:
     """A figure with a panel per value of a column, and each panel's axes with its records."""
-    values = [None] if by is None else _values(rows, by)
+    values = [None] if column is None else _values(rows, column)
     columns = min(PANELS, len(values))
     lines = -(-len(values) // columns)
     figure = new_figure(max(5.4, 3.6 * columns), 3.0 * lines + 0.5)
@@ -222,9 +222,9 @@ def _panels(rows: Sequence[Row], by: Of) -> tuple[Any, list[tuple[Any, list[Row]
     for place, value in enumerate(values, 1):
         axes = panel(figure, lines, columns, place)
         axes.grid(axis="y", color=LINE, lw=0.6)
-        if by is not None:
+        if column is not None:
             axes.set_title(plain(value), size=9, color=INK, loc="left")
-        panels.append((axes, [row for row in rows if by is None or _get(row, by) == value]))
+        panels.append((axes, [row for row in rows if column is None or _get(row, column) == value]))
     return figure, panels
 
 
@@ -238,8 +238,8 @@ def _finished(figure: Any, xlabel: str, ylabel: str) -> Any:
         axes.set_ylim(min(ends), max(ends))
         axes.set_xlabel(xlabel, color=SOFT, size=9)
         axes.set_ylabel(ylabel, color=SOFT, size=9)
-    fitting = int(13 * figure.get_figwidth() / (max(map(len, labels), default=0) + 8))
-    columns = max(1, min(fitting, len(labels)))
+    n_fitting = int(13 * figure.get_figwidth() / (max(map(len, labels), default=0) + 8))
+    columns = max(1, min(n_fitting, len(labels)))
     height = 0.02 + 0.26 / figure.get_figheight() * -(-len(labels) // columns)
     figure.tight_layout(rect=(0, height, 1, 1))
     if len(labels) > 1:

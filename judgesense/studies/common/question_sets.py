@@ -59,10 +59,10 @@ class Drawn(Shape):
     @property
     def words(self) -> str:
         """The source in one line: counts, set and revision."""
-        known = self.source
-        left_out = f"; {known['left_out']}" if "left_out" in known else ""
+        source = self.source
+        left_out = f"; {source['left_out']}" if "left_out" in source else ""
         return (
-            f"{known['items']} of {known['of']} of {known['set']} at {known['revision'][:19]}"
+            f"{source['items']} of {source['of']} of {source['set']} at {source['revision'][:19]}"
             f"{left_out}"
         )
 
@@ -129,15 +129,15 @@ def ask_all(
     Answers go to ``out/answers/<prefix>-<name>``. Returns model -> (template_id, item_id) -> row of
     its response log. Raises JudgeSenseError if two responders are the same model.
     """
-    found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    rows_of: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for responder, name in zip(responders, folder_names(responders), strict=True):
         folder = out / "answers" / f"{prefix}-{name}"
         log = respond(responder, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
         model = str(log["model"][0])
-        if model in found:
+        if model in rows_of:
             raise JudgeSenseError(f"{name} is {model}, like another responder; leave one out")
-        found[model] = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
-    return found
+        rows_of[model] = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
+    return rows_of
 
 
 def option_logprobs(row: Row) -> tuple[float, ...] | None:
@@ -161,32 +161,32 @@ def draw(
         raise JudgeSenseError(f"unknown benchmark {name!r}; choose from {', '.join(SETS)}")
     if n is not None and n < 1:
         raise JudgeSenseError(f"limit must be at least 1, got {n}")
-    asked = {"benchmark": name, "items": n, "seed": seed}
+    arguments = {"benchmark": name, "items": n, "seed": seed}
     path = None if keep is None else keep / ITEMS_FOLDER / f"{name}.json"
     if path is not None and path.is_file():
-        return _stored(path, asked)
+        return _stored(path, arguments)
     if mirror is not None and not Path(mirror).is_dir():
         raise JudgeSenseError(f"no mirror folder {mirror}")
-    known = SETS[name]
+    dataset = SETS[name]
     table: SourceTable = Reader(None if mirror is None else Path(mirror)).split(
-        known.hub_id, known.config, known.split, known.columns, known.licence
+        dataset.hub_id, dataset.config, dataset.split, dataset.columns, dataset.licence
     )
     rng = generator(seed, name)
-    read = [known.read(row, place, rng) for place, row in table]
-    items = [item for item in read if item is not None]
+    all_items = [dataset.read(row, place, rng) for place, row in table]
+    items = [item for item in all_items if item is not None]
     if n is not None and n > len(items):
-        raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit from {n}")
-    chosen = [items[at] for at in rng.permutation(len(items))[:n]]
+        raise JudgeSenseError(f"{dataset.hub_id} has {len(items)} items; lower --limit from {n}")
+    sample = [items[at] for at in rng.permutation(len(items))[:n]]
     source: dict[str, Any] = {
         "set": table.name,
         "revision": table.revision,
         "license": table.license,
-        "items": len(chosen),
+        "items": len(sample),
         "of": len(items),
     }
-    if left_out := len(read) - len(items):
+    if left_out := len(all_items) - len(items):
         source["left_out"] = f"{left_out} left out because they lack four different options"
-    drawn = Drawn(asked=asked, source=source, items=tuple(chosen))
+    drawn = Drawn(asked=arguments, source=source, items=tuple(sample))
     if path is not None:
         require_writable(path.parent)
         with writing(path.parent):
@@ -194,12 +194,12 @@ def draw(
     return drawn
 
 
-def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
+def _stored(path: Path, arguments: Mapping[str, Any]) -> Drawn:
     try:
         content = validate(Drawn, parse_json(file_bytes(path), path.name), path.name, "drawn items")
     except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(f"{path} is damaged ({error}); delete it and rerun") from error
-    for key, value in asked.items():
+    for key, value in arguments.items():
         if content.asked.get(key) != value:
             raise JudgeSenseError(
                 f"{path} was drawn with {key} {content.asked.get(key)}, not {value}; choose "
@@ -245,10 +245,10 @@ def _problem(row: Row, place: str, _: Generator, name: str) -> BenchmarkItem:
 
 
 def _gsm8k(row: Row, place: str, _: Generator) -> BenchmarkItem:
-    found = _GSM8K_ANSWER.search(row["answer"])
-    if found is None:
+    match = _GSM8K_ANSWER.search(row["answer"])
+    if match is None:
         raise JudgeSenseError(f"{place}, column answer: no '#### number' at its end")
-    return _open(_number(place, "gsm8k"), row["question"], [found[1].replace(",", "")], place)
+    return _open(_number(place, "gsm8k"), row["question"], [match[1].replace(",", "")], place)
 
 
 def _story(row: Row, place: str, _: Generator, summary: bool) -> BenchmarkItem:

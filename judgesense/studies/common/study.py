@@ -38,27 +38,11 @@ from judgesense.files.documents import read_yaml
 from judgesense.measure.assessment import ReportContents
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
-from judgesense.reporting.study_result import Picture, Record, Result, Table, Value
+from judgesense.reporting.study_result import Picture, Record, Result, Table
 
 if TYPE_CHECKING:
     from judgesense.pipeline.data import Parts
     from judgesense.studies.common.figures import Kind
-
-__all__ = [
-    "PROTOCOL",
-    "REANALYSIS",
-    "Figure",
-    "Record",
-    "Study",
-    "Tables",
-    "Value",
-    "judged",
-    "mean",
-    "need_judges",
-    "paper",
-    "published",
-    "table",
-]
 
 _STUDIES = Path(__file__).parents[1]
 
@@ -130,8 +114,8 @@ class Study:
 
     def result(self, source: Any, settings: Mapping[str, Any]) -> Result:
         """All tables that have rows, the figures, the findings and the limits of a source."""
-        every = [declared(source) for declared in self.tables]
-        tables = {one.name: one for one in every if one.rows}
+        all_tables = [declaration(source) for declaration in self.tables]
+        tables = {table.name: table for table in all_tables if table.rows}
         return Result(
             self.name,
             self.title,
@@ -139,7 +123,7 @@ class Study:
             list(tables.values()),
             [text for finding in self.findings for text in finding(source, tables)],
             [text for limit in self.limits for text in limit(source, tables)],
-            [one for figure in self.figures for one in figure.pictures(source, tables)],
+            [table for figure in self.figures for table in figure.pictures(source, tables)],
         )
 
 

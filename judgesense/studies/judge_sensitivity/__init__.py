@@ -24,8 +24,6 @@ from judgesense.studies.judge_sensitivity.spec import SPEC
 from judgesense.studies.judge_sensitivity.tables import Sensitivity
 from judgesense_dataset.load import load_benchmark, load_pairs
 
-__all__ = ["judge_sensitivity"]
-
 
 def judge_sensitivity(
     judges: Sequence[Any] = (),
@@ -60,15 +58,15 @@ def judge_sensitivity(
         need_judges(judges, 1, "the study")
         run, reference = Path(out) / "runs" / "main", data_reference(dataset, None, None)
         settings = Settings.of(scoring, tasks, None, repeats, seed, limit)
-        every = partial(load_benchmark, dataset, only_valid=False)
-        judged(judges, every, reference.identity, settings, run, note)
+        load = partial(load_benchmark, dataset, only_valid=False)
+        judged(judges, load, reference.identity, settings, run, note)
         rows = load_pairs(dataset)
         invalid = rows["pair_id"].filter(pc.equal(rows["valid"], False)).to_pylist()
         study = Sensitivity(read_judged(run, invalid))
     record = study.main.record
     hardware = record.get("hardware") or {}
     names = [entry["name"] for entry in record.get("judges", []) if isinstance(entry, dict)]
-    known = {
+    entries = {
         **(REANALYSIS if log else PROTOCOL),
         "judges": names or study.main.judges,
         "log": study.log and str(study.log),
@@ -77,5 +75,5 @@ def judge_sensitivity(
         **({} if log else {"items per task": limit, "repeats": repeats, "seed": seed}),
         "machine": hardware and f"{hardware.get('cpus')} CPUs, {hardware.get('machine')}",
     }
-    shown = {name: value for name, value in known.items() if value not in (None, "", {})}
-    return SPEC.result(study, shown)
+    defined = {name: value for name, value in entries.items() if value not in (None, "", {})}
+    return SPEC.result(study, defined)

@@ -104,17 +104,17 @@ def read_sources(sources: Sequence[str], rules: PoolRules) -> tuple[list[Cell], 
         raise JudgeSenseError(
             f"--set vendors: unknown judge {unknown[0]!r}; choose from {', '.join(sorted(judges))}"
         )
-    seen: dict[tuple[Any, ...], Cell] = {}
+    cell_of: dict[tuple[Any, ...], Cell] = {}
     for at, cell in enumerate(cells):
         key = (*cell.group, cell.judge)
-        if key in seen:
+        if key in cell_of:
             raise JudgeSenseError(
-                f"{cell.place}: {cell.judge} on {cell.task} is already in {seen[key].place}; "
+                f"{cell.place}: {cell.judge} on {cell.task} is already in {cell_of[key].place}; "
                 "remove one of the two, because a judge counts once per task"
             )
         vendor = rules.vendors.get(cell.judge, cell.vendor)
-        known = None if (vendor or UNKNOWN).strip().lower() == UNKNOWN else vendor
-        seen[key] = cells[at] = cell.model_copy(update={"vendor": known})
+        known_vendor = None if (vendor or UNKNOWN).strip().lower() == UNKNOWN else vendor
+        cell_of[key] = cells[at] = cell.model_copy(update={"vendor": known_vendor})
     return cells, agreement
 
 
@@ -139,8 +139,8 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
     for case in read_judged(folder).cases:
         answers, mapped = case.answers, case.mapped
         refused = answers.log.labels == REFUSED
-        known = answers.known
-        apart = refused[answers.mapped_a[known]] != refused[answers.mapped_b[known]]
+        is_known = answers.known
+        apart = refused[answers.mapped_a[is_known]] != refused[answers.mapped_b[is_known]]
         figures = {
             key: getattr(mapped, key)
             for key in ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")
@@ -157,9 +157,9 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
             **figures,
         )
         at = np.flatnonzero(answers.decided())
-        same = answers.mapped_a == answers.mapped_b
+        is_same = answers.mapped_a == answers.mapped_b
         if len(at):
             agreement.setdefault(cell.group, {})[case.judge] = {
-                answers.places[pair]: bool(same[pair]) for pair in at.tolist()
+                answers.places[pair]: bool(is_same[pair]) for pair in at.tolist()
             }
         yield cell

@@ -12,9 +12,10 @@ import numpy as np
 from judgesense import published
 from judgesense.log.answers import agreement
 from judgesense.log.rows import Log
+from judgesense.reporting.study_result import Record
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.flips import flip_overlap, flip_sources
-from judgesense.studies.common.study import Record, mean, table
+from judgesense.studies.common.study import mean, table
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import (
     FIRST,
@@ -47,63 +48,57 @@ from judgesense.tasks import ORDERS
 )
 def polarity_results(study: Sensitivity) -> Iterator[Record]:
     """JSS raw and through the label maps, with and without inverted wordings."""
-    columns = (
-        "jss_raw",
-        "jss",
-        "gain",
-        "jss_without_t4",
-        "jss_raw_with_t4",
-        "jss_with_t4",
-        "n_pairs_without_t4",
-        "n_pairs_with_t4",
-    )
     cases = [case for case in study.main.cases if case.answers.inverted]
     for case in cases:
         answers, mixed = case.answers, case.answers.with_inverted
         raw, mapped = answers.agreement("raw").jss, answers.agreement("mapped").jss
         without = answers.agreement("mapped", ~mixed)
         with_raw, with_mapped = (answers.agreement(labels, mixed) for labels in ("raw", "mapped"))
-        values = (
-            raw,
-            mapped,
-            difference(mapped, raw),
-            without.jss,
-            with_raw.jss,
-            with_mapped.jss,
-            without.n_pairs,
-            with_raw.n_pairs,
+        fields = _polarity(
+            raw, mapped, (without.jss, without.n_pairs), (with_mapped.jss, with_raw.n_pairs)
         )
-        yield {**judged_here(case), **dict(zip(columns, values, strict=True))}
+        yield {**judged_here(case), **fields, "jss_raw_with_t4": with_raw.jss}
     if not cases or not study.with_published:
         return
     for figure in v2_figures("factuality"):
-        yield {**stated_there(figure), **dict.fromkeys(columns), "jss": figure.jss}
+        yield {**stated_there(figure), **_polarity(None, figure.jss)}
     mapped_jss = {figure.judge: figure.jss for figure in v1_figures("factuality", "mapped")}
     for figure in v1_figures("factuality"):
-        jss, (without_jss, n_without, with_jss, n_with) = (
-            mapped_jss[figure.judge],
-            published.published_data()["template_4"][figure.judge],
-        )
-        values = (
-            figure.jss,
-            jss,
-            jss - figure.jss,
-            without_jss,
-            None,
-            with_jss,
-            n_without,
-            n_with,
-        )
-        yield {**stated_there(figure), **dict(zip(columns, values, strict=True))}
+        template_4 = published.published_data()["template_4"][figure.judge]
+        fields = _polarity(figure.jss, mapped_jss[figure.judge], template_4[:2], template_4[2:])
+        yield {**stated_there(figure), **fields}
+
+
+Share = tuple[float | None, int | None]
+"""A JSS and its number of pairs."""
+
+
+def _polarity(
+    raw: float | None,
+    mapped: float | None,
+    without: Share = (None, None),
+    with_t4: Share = (None, None),
+) -> Record:
+    """The columns of the polarity table; raw JSS with T4 is left undefined."""
+    return {
+        "jss_raw": raw,
+        "jss": mapped,
+        "gain": difference(mapped, raw),
+        "jss_without_t4": without[0],
+        "jss_raw_with_t4": None,
+        "jss_with_t4": with_t4[0],
+        "n_pairs_without_t4": without[1],
+        "n_pairs_with_t4": with_t4[1],
+    }
 
 
 def _flips(cases: Sequence[JudgedCase], labels: str) -> tuple[Codes, Codes] | None:
     """How many judges flip on each pair, and how many decided it; None if one judged no pair."""
-    words = {case.judge: case.answers.words(labels) for case in cases}
-    if not all(len(one) for one, _ in words.values()):
+    sides = {case.judge: case.answers.words(labels) for case in cases}
+    if not all(len(first) for first, _ in sides.values()):
         return None
     return flip_overlap(
-        {judge: (one.tolist(), two.tolist()) for judge, (one, two) in words.items()}
+        {judge: (first.tolist(), second.tolist()) for judge, (first, second) in sides.items()}
     )
 
 
@@ -130,9 +125,9 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
     for task, scoring, cases in study.main.groups():
         first = cases[0].answers
         for labels in ("raw", "mapped") if first.inverted else ("mapped",):
-            if (found := _flips(cases, labels)) is None:
+            if (counts_of_judges := _flips(cases, labels)) is None:
                 continue
-            flips, judged = found
+            flips, judged = counts_of_judges
             counts, inverted = Counter[int](), Counter[int]()
             for count, total, mixed in zip(
                 flips.tolist(), judged.tolist(), first.with_inverted, strict=True
@@ -167,7 +162,6 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
 
 
 WITH, WITHOUT = "with an inverted wording", "without one"
-_DECISIONS = {"jss_raw": "raw", "jss": "mapped"}
 
 
 @table(
@@ -188,34 +182,37 @@ _DECISIONS = {"jss_raw": "raw", "jss": "mapped"}
 )
 def template_pair_results(study: Sensitivity) -> Iterator[Record]:
     """How often judges flip between two wordings, and how much an inverted one accounts for."""
-    shown = False
+    has_factuality = False
     for task, scoring, cases in study.main.groups():
         first = cases[0].answers
-        if not first.inverted or (found := _flips(cases, "raw")) is None:
+        if not first.inverted or (counts := _flips(cases, "raw")) is None:
             continue
-        shown |= task == "factuality"
+        has_factuality |= task == "factuality"
         names = np.array([_pair_name(*sides) for sides in zip(*first.templates, strict=True)])
         parts = {name: names == name for name in sorted(set(names.tolist()))}
         parts |= {WITH: first.with_inverted, WITHOUT: ~first.with_inverted}
         for name, keep in parts.items():
-            decided = keep & (found[1] > 0)
-            if decided.any():
+            mask = keep & (counts[1] > 0)
+            if mask.any():
                 yield {
                     "task": task,
                     "measured": HERE,
                     "scoring": scoring,
                     "wordings": name,
                     "n_judges": len(cases),
-                    "n_pairs": int(decided.sum()),
-                    "flips": float(found[0][decided].mean()),
-                    **{name: _mean_jss(cases, of, keep) for name, of in _DECISIONS.items()},
+                    "n_pairs": int(mask.sum()),
+                    "flips": float(counts[0][mask].mean()),
+                    "jss_raw": _mean_jss(cases, "raw", keep),
+                    "jss": _mean_jss(cases, "mapped", keep),
                 }
-    pairs = published.published_data()["template_pairs"] if shown and study.with_published else {}
+    if not has_factuality or not study.with_published:
+        return
+    pairs = published.published_data()["template_pairs"]
     inverted = [name for name in pairs if "T4" in name]
     groups = {name: [name] for name in pairs}
     groups |= {WITH: inverted, WITHOUT: [name for name in pairs if name not in inverted]}
-    for name, own in groups.items() if pairs else ():
-        n, flips = (sum(pairs[each][at] for each in own) for at in (0, 1))
+    for name, members in groups.items():
+        n, flips = (sum(pairs[member][at] for member in members) for at in (0, 1))
         yield {
             "task": "factuality",
             "measured": FIRST,
@@ -229,12 +226,12 @@ def template_pair_results(study: Sensitivity) -> Iterator[Record]:
         }
 
 
-def _pair_name(one: str, two: str) -> str:
+def _pair_name(first: str, second: str) -> str:
     """Two wordings; those of the published pairs as the paper writes them (T3-T4)."""
-    one, two = sorted((one, two))
-    if published.is_published_wording(one) and published.is_published_wording(two):
-        return "-".join(f"T{name.rpartition('-')[2]}" for name in (one, two))
-    return f"{one}, {two}"
+    first, second = sorted((first, second))
+    if published.is_published_wording(first) and published.is_published_wording(second):
+        return "-".join(f"T{name.rpartition('-')[2]}" for name in (first, second))
+    return f"{first}, {second}"
 
 
 def _mean_jss(cases: Sequence[JudgedCase], labels: str, keep: Bools) -> float | None:
@@ -261,26 +258,25 @@ def _prompt(log: Log, rows: Codes) -> Codes:
 def across_judges(study: Sensitivity) -> Iterator[Record]:
     """JSS with another judge in place of another wording (section 7, future work)."""
     for task, scoring, cases in study.main.groups():
-        for one, two in combinations(cases, 2):
-            log, rows, others = one.answers.log, one.answers.rows, two.answers.rows
-            _, here, there = np.intersect1d(
-                _prompt(log, rows), _prompt(log, others), return_indices=True
-            )
-            rows, others = rows[here], others[there]
-            known = ~(log.undecided[log.decision[rows]] | log.undecided[log.decision[others]])
-            rows, others = rows[known], others[known]
-            made = agreement(log, log.decision[rows], log.decision[others], log.cluster[rows])
-            own = [jss for jss in (one.mapped.jss, two.mapped.jss) if jss is not None]
+        for case, other in combinations(cases, 2):
+            log, rows, others = case.answers.log, case.answers.rows, other.answers.rows
+            prompts = _prompt(log, rows), _prompt(log, others)
+            _, at, other_at = np.intersect1d(*prompts, return_indices=True)
+            rows, others = rows[at], others[other_at]
+            mask = ~(log.undecided[log.decision[rows]] | log.undecided[log.decision[others]])
+            rows, others = rows[mask], others[mask]
+            figures = agreement(log, log.decision[rows], log.decision[others], log.cluster[rows])
+            jss = [cell.jss for cell in (case.mapped, other.mapped) if cell.jss is not None]
             yield {
                 "task": task,
                 "scoring": scoring,
-                "judge": one.judge,
-                "other": two.judge,
-                "jss": made.jss,
-                "ci_low": made.ci_low,
-                "ci_high": made.ci_high,
-                "kappa": made.kappa,
-                "jss_itself": min(own, default=None),
+                "judge": case.judge,
+                "other": other.judge,
+                "jss": figures.jss,
+                "ci_low": figures.ci_low,
+                "ci_high": figures.ci_high,
+                "kappa": figures.kappa,
+                "jss_itself": min(jss, default=None),
                 "n_pairs": len(rows),
             }
 

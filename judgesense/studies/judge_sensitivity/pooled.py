@@ -18,7 +18,7 @@ from scipy.stats import false_discovery_control, norm
 from judgesense.comparison.paired import grouped
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import validate
-from judgesense.reporting.study_result import Result
+from judgesense.reporting.study_result import Record, Result
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.pooling import (
     NORMAL_95,
@@ -27,7 +27,7 @@ from judgesense.statistics.pooling import (
     pooled,
 )
 from judgesense.studies.common.figures import Points
-from judgesense.studies.common.study import REANALYSIS, Figure, Record, Study, Tables, table
+from judgesense.studies.common.study import REANALYSIS, Figure, Study, Tables, table
 from judgesense.studies.judge_sensitivity.cells import (
     PUBLISHED,
     UNKNOWN,
@@ -64,19 +64,19 @@ class Pool:
     @cached_property
     def means(self) -> dict[Group, Pooled]:
         """What the rules make of each group."""
-        found = {}
+        means = {}
         for group, cells in self.groups.items():
-            kept = self.kept(cells)
-            values = [cell.delta_jss or 0.0 for cell in kept]
-            found[group] = pooled(values, [cell.vendor for cell in kept], self.rules.floor)
-        return found
+            pooled_cells = self.kept(cells)
+            values = [cell.delta_jss or 0.0 for cell in pooled_cells]
+            means[group] = pooled(values, [cell.vendor for cell in pooled_cells], self.rules.floor)
+        return means
 
     @cached_property
     def corrected(self) -> dict[Group, dict[str, float | None]]:
         """The Holm-corrected p-values of each group, one family of groups a test."""
         by_test = {
-            f"{of}_{p}": holm([one[f"{of}_{p}"] for one in self.means.values()])
-            for of in ("judges", "vendors", "vendor_means")
+            f"{unit}_{p}": holm([figures[f"{unit}_{p}"] for figures in self.means.values()])
+            for unit in ("judges", "vendors", "vendor_means")
             for p in ("p", "p_floor")
         }
         return {
@@ -113,9 +113,9 @@ class Pool:
     def best_accuracy(self, group: Group) -> float | None:
         """The accuracy of the most accurate judge, of those with enough items to be pooled."""
         least = self.rules.least_items
-        enough = [each for each in self.groups[group] if (each.n_items or least) >= least]
-        known = [each.accuracy for each in enough if each.accuracy is not None]
-        return max(known, default=None)
+        cells = [cell for cell in self.groups[group] if (cell.n_items or least) >= least]
+        accuracies = [cell.accuracy for cell in cells if cell.accuracy is not None]
+        return max(accuracies, default=None)
 
     def discriminates(self, group: Group) -> bool | None:
         """Whether any judge is accurate enough for the task to tell judges apart."""
@@ -124,29 +124,29 @@ class Pool:
 
     def name(self, group: Group) -> str:
         """The task, with scale and scoring where the task has several."""
-        several = [
+        values_by_part = [
             set(part) for part in zip(*(g for g in self.groups if g[0] == group[0]), strict=True)
         ]
-        more = [
+        parts = [
             part or "not stated"
-            for part, all_ in zip(group[1:], several[1:], strict=True)
-            if len(all_) > 1
+            for part, values in zip(group[1:], values_by_part[1:], strict=True)
+            if len(values) > 1
         ]
-        return f"{group[0]} ({', '.join(more)})" if more else group[0]
+        return f"{group[0]} ({', '.join(parts)})" if parts else group[0]
 
 
 def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     """The rule that decides about a group, and its corrected p; None if nothing is tested."""
-    one, corrected = pool.means[group], pool.corrected[group]
+    mean, corrected = pool.means[group], pool.corrected[group]
     by_vendor, by_judge = corrected["vendors_p_floor"], corrected["judges_p_floor"]
-    tested = sum(p["judges_p_floor"] is not None for p in pool.corrected.values())
-    of = f"against −{pool.rules.floor:g}, Holm over {tested} task{plural_s(tested)}"
+    n_tested = sum(p["judges_p_floor"] is not None for p in pool.corrected.values())
+    against = f"against −{pool.rules.floor:g}, Holm over {n_tested} task{plural_s(n_tested)}"
     if by_vendor is not None:
-        return f"one-sided t over vendors (CR1, {one['vendors'] - 1} df) {of}", by_vendor
+        return f"one-sided t over vendors (CR1, {mean['vendors'] - 1} df) {against}", by_vendor
     if by_judge is None:
         return None
-    why = "a single vendor" if one["vendors"] else "some vendors unknown"
-    return f"one-sided z over judges ({why}) {of}", by_judge
+    reason = "a single vendor" if mean["vendors"] else "some vendors unknown"
+    return f"one-sided z over judges ({reason}) {against}", by_judge
 
 
 @table(
@@ -169,17 +169,17 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
 def pooled_results(pool: Pool) -> Iterator[Record]:
     """The pooled contrast of each task."""
     for group, cells in pool.groups.items():
-        one, p = pool.means[group], pool.corrected[group]
+        mean, p = pool.means[group], pool.corrected[group]
         rule = deciding(pool, group)
         yield {
             "task": pool.name(group),
-            "judges": one["judges"],
-            "left_out": len(cells) - one["judges"],
-            **{name: one[name] for name in ("mean", "sd", "se", "detectable")},
+            "judges": mean["judges"],
+            "left_out": len(cells) - mean["judges"],
+            **{name: mean[name] for name in ("mean", "sd", "se", "detectable")},
             "p_holm": p["judges_p"],
             "floor_p": p["judges_p_floor"],
-            "vendors": one["vendors"] or None,
-            "vendor_se": one["vendor_se"],
+            "vendors": mean["vendors"] or None,
+            "vendor_se": mean["vendor_se"],
             "vendor_p": p["vendors_p"],
             "vendor_floor_p": p["vendors_p_floor"],
             "means_floor_p": p["vendor_means_p_floor"],
@@ -199,16 +199,16 @@ def common_results(pool: Pool) -> Iterator[Record]:
     for group, judges in pool.agreement.items():
         common = set.intersection(*(set(pairs) for pairs in judges.values()))
         for judge, pairs in judges.items() if len(judges) > 1 else ():
-            whole = sum(pairs.values()) / len(pairs) if pairs else None
-            same = sum(pairs[pair] for pair in common) / len(common) if common else None
+            jss = sum(pairs.values()) / len(pairs) if pairs else None
+            jss_common = sum(pairs[pair] for pair in common) / len(common) if common else None
             yield {
                 "task": pool.name(group),
                 "judge": judge,
                 "n_pairs": len(pairs),
                 "n_pairs_common": len(common),
-                "jss": whole,
-                "jss_common": same,
-                "shift": None if whole is None or same is None else same - whole,
+                "jss": jss,
+                "jss_common": jss_common,
+                "shift": None if jss is None or jss_common is None else jss_common - jss,
             }
 
 
@@ -245,21 +245,21 @@ def cell_results(pool: Pool) -> Iterator[Record]:
         }
 
 
-def findings(pool: Pool, made: Tables) -> Iterator[str]:
+def findings(pool: Pool, _: Tables) -> Iterator[str]:
     """One sentence a task, with the rule that decides; then the cells."""
-    for group, one in pool.means.items():
-        decided = deciding(pool, group)
-        if decided is None:
-            few = f"{one['judges']} judge{plural_s(one['judges'])} left in"
-            yield f"{pool.name(group)}: not tested ({few}; a test needs two judges that differ)"
+    for group, mean in pool.means.items():
+        decision = deciding(pool, group)
+        if decision is None:
+            support = f"{mean['judges']} judge{plural_s(mean['judges'])} left in"
+            yield f"{pool.name(group)}: not tested ({support}; a test needs two judges that differ)"
             continue
-        rule, p = decided
-        shown = "lowers" if p < pool.rules.alpha else "is not shown to lower"
-        shown += " JSS below that of repeated prompts by more than the floor"
-        detectable = f"; smallest mean detectable with 80% power: {number(one['detectable'])}"
+        rule, p = decision
+        verb = "lowers" if p < pool.rules.alpha else "is not shown to lower"
+        verb += " JSS below that of repeated prompts by more than the floor"
+        detectable = f"; smallest mean detectable with 80% power: {number(mean['detectable'])}"
         yield (
-            f"{pool.name(group)}: rewording {shown} (mean ΔJSS {number(one['mean'])} over "
-            f"{one['judges']} judges). Deciding rule: {rule}, {p_value(p)}{detectable}"
+            f"{pool.name(group)}: rewording {verb} (mean ΔJSS {number(mean['mean'])} over "
+            f"{mean['judges']} judges). Deciding rule: {rule}, {p_value(p)}{detectable}"
         )
     for group in pool.means:
         if pool.discriminates(group) is False:
@@ -277,16 +277,16 @@ def findings(pool: Pool, made: Tables) -> Iterator[str]:
         )
 
 
-def limits(pool: Pool, made: Tables) -> Iterator[str]:
+def limits(pool: Pool, _: Tables) -> Iterator[str]:
     """What the pooled figures leave out or cannot know."""
-    out = Counter(
-        why.partition(":")[0] for cell in pool.cells if (why := pool.rules.excluded(cell))
+    reasons = Counter(
+        reason.partition(":")[0] for cell in pool.cells if (reason := pool.rules.excluded(cell))
     )
-    if out:
-        yield f"left out: {join([f'{n} for {why}' for why, n in out.items()])}"
+    if reasons:
+        yield f"left out: {join([f'{n} for {reason}' for reason, n in reasons.items()])}"
     kept = pool.kept(pool.cells)
-    if bare := sum(cell.delta_ci_low is None or cell.delta_ci_high is None for cell in kept):
-        cells = f"{bare} cell{plural_s(bare)} without an interval"
+    if n_bare := sum(cell.delta_ci_low is None or cell.delta_ci_high is None for cell in kept):
+        cells = f"{n_bare} cell{plural_s(n_bare)} without an interval"
         yield f"{cells}: pooled, but not tested individually"
     if unknown := sorted({cell.judge for cell in kept if cell.vendor is None}):
         yield (
@@ -295,8 +295,8 @@ def limits(pool: Pool, made: Tables) -> Iterator[str]:
         )
     tasks = Counter(cell.judge for cell in kept)
     n_tasks = len({cell.task for cell in kept})
-    if n_tasks > 1 and (one := sorted(judge for judge, n in tasks.items() if n == 1)):
-        yield f"on one task only: {join(one)}; so the means of the tasks cover different judges"
+    if n_tasks > 1 and (singles := sorted(judge for judge, n in tasks.items() if n == 1)):
+        yield f"on one task only: {join(singles)}; so the means of the tasks cover different judges"
     for task, n in Counter(group[0] for group in pool.groups).items():
         if n > 1:
             yield f"{task} has {n} scales or scorings, which are not pooled with each other"
@@ -312,7 +312,7 @@ FIGURES = (
     Figure(
         "pooled",
         "ΔJSS by judge, with 95% intervals; left of 0: less steady when reworded",
-        lambda pool, made: (row for row in made["cells"].rows if row["left_out"] is None),
+        lambda pool, results: (row for row in results["cells"].rows if row["left_out"] is None),
         Points(
             group="task",
             name="judge",
@@ -347,9 +347,9 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
         (findings,),
         (limits,),
     )
-    shown = {
+    entries = {
         **REANALYSIS,
         "sources": list(sources),
         **rules.model_dump(exclude={"vendors", "least_accuracy"}),
     }
-    return study.result(pool, shown)
+    return study.result(pool, entries)

@@ -87,8 +87,8 @@ class JudgedRun:
     @property
     def published_wordings(self) -> bool:
         """Whether the run judged the wordings of the published (v1) pairs."""
-        used = {name for case in self.cases for side in case.answers.templates for name in side}
-        return bool(used) and all(map(published.is_published_wording, used))
+        names = {name for case in self.cases for side in case.answers.templates for name in side}
+        return bool(names) and all(map(published.is_published_wording, names))
 
     def groups(self) -> Iterator[tuple[str, str, list[JudgedCase]]]:
         """The judges' cases by task and scoring."""
@@ -108,29 +108,29 @@ def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> JudgedRun:
     Raises JudgeSenseError if the folder holds no decision log, saying how to get one.
     """
     run = read_run(run_dir)
-    pairs, every = run.pairs, {}
+    pairs, all_answers = run.pairs, {}
     if pairs is not None:
         if all(map(published.is_published_wording, pc.unique(pairs["template_a"]).to_pylist())):
             invalid = {*invalid, *published.published_data()["excluded_pairs"]}
         out = pc.is_in(pairs["pair_id"], value_set=pa.array(sorted(invalid), pa.string()))
         if pc.any(out).as_py():
             pairs = pairs.filter(pc.invert(out))
-            every = {
+            all_answers = {
                 (answers.judge, answers.task.name, answers.scoring): answers
                 for answers in view(run.log, run.pairs, run.record).judged
             }
     report = measure(run.log, pairs, run=run.record)
-    seen = view(run.log, pairs, run.record)
-    measured, names = {entry.subject: entry for entry in report.measured}, seen.names
-    described = [entry["name"] for entry in run.record.get("judges", []) if isinstance(entry, dict)]
-    judges = [name for name in described if name in names] or seen.log.judges
+    run_view = view(run.log, pairs, run.record)
+    entries, names = {entry.subject: entry for entry in report.measured}, run_view.names
+    recorded = [judge["name"] for judge in run.record.get("judges", []) if isinstance(judge, dict)]
+    judges = [name for name in recorded if name in names] or run_view.log.judges
     run_id = str(run.record.get("run_id") or "-")
     cases = []
-    for answers in seen.judged:
-        entry = measured[Subject(run_id, answers.judge, answers.task.name, answers.scoring)]
+    for answers in run_view.judged:
+        entry = entries[Subject(run_id, answers.judge, answers.task.name, answers.scoring)]
         number = judges.index(answers.judge)
         cases.append(JudgedCase(names[answers.judge], number, entry.raw, entry.mapped, answers))
-    return JudgedRun(report, run.record, run.log, tuple(ranked(cases)), every)
+    return JudgedRun(report, run.record, run.log, tuple(ranked(cases)), all_answers)
 
 
 def ranked(cases: Sequence[JudgedCase]) -> list[JudgedCase]:

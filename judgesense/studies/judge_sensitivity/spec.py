@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgesense.measure.thresholds import STEADY_JSS
+from judgesense.reporting.study_result import Table
 from judgesense.studies.common.figures import Heatmap, Points
 from judgesense.studies.common.study import Figure, Study, Tables
 from judgesense.studies.judge_sensitivity import flip_tables, tables
@@ -14,39 +15,44 @@ from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECO
 from judgesense.text import interval, join, number, percent
 
 
-def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
+def findings(study: Sensitivity, results: Tables) -> Iterator[str]:
     """Threshold, kappa, position, polarity and spread, as in the paper, and what a swap flips."""
-    spread: dict[str, list[tuple[float, str]]] = {}
+    ranges: dict[str, list[tuple[float, str]]] = {}
     for task, scoring, cases in study.main.groups():
         for text in _of_group(cases):
             yield f"{task}, {scoring} scoring: {text}"
         values = [jss for _, jss in _values(cases, "jss")]
         if len(values) > 1:
-            spread.setdefault(scoring, []).append((max(values) - min(values), task))
-    for scoring, gaps in spread.items():
+            ranges.setdefault(scoring, []).append((max(values) - min(values), task))
+    for scoring, gaps in ranges.items():
         if len(gaps) > 1:
             (most, where), (least, elsewhere) = max(gaps), min(gaps)
             yield (
                 f"{scoring} scoring: judges differ most on {where} (highest minus lowest mapped "
                 f"JSS: {number(most)}) and least on {elsewhere} ({number(least)})"
             )
-    if "orders" in made:
-        flips = [(row["flips_reworded"], row["flips_swapped"]) for row in made["orders"].rows]
-        known = [(one, two) for one, two in flips if one is not None and two is not None]
-        more = sum(swapped > reworded for reworded, swapped in known)
+    if "orders" in results:
+        pairs = _defined_pairs(results["orders"], "flips_reworded", "flips_swapped")
+        n_more = sum(swapped > reworded for reworded, swapped in pairs)
         yield (
-            f"in {more} of {len(known)} cases, swapping the options flips more verdicts than "
+            f"in {n_more} of {len(pairs)} cases, swapping the options flips more verdicts than "
             "rewording does"
         )
 
-    if "across_judges" in made:
-        shares = [(row["jss"], row["jss_itself"]) for row in made["across_judges"].rows]
-        both = [(jss, own) for jss, own in shares if jss is not None and own is not None]
-        less = sum(jss < own for jss, own in both)
+    if "across_judges" in results:
+        pairs = _defined_pairs(results["across_judges"], "jss", "jss_itself")
+        n_less = sum(jss < jss_itself for jss, jss_itself in pairs)
         yield (
-            f"in {less} of {len(both)} cases, two judges agree on the same prompts less often than "
-            "the less steady of the two agrees with itself under rewording"
+            f"in {n_less} of {len(pairs)} cases, two judges agree on the same prompts less often "
+            "than the less steady of the two agrees with itself under rewording"
         )
+
+
+def _defined_pairs(table: Table, first: str, second: str) -> list[tuple[Any, Any]]:
+    """The pairs of two columns in which both are defined."""
+    return [
+        (row[first], row[second]) for row in table.rows if None not in (row[first], row[second])
+    ]
 
 
 def _values(
@@ -60,32 +66,32 @@ def _values(
 
 def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
     """The findings on the judges of one task and scoring."""
-    known = [case for case in cases if case.mapped.jss is not None]
-    under = [case for case in known if (case.mapped.jss or 0.0) < STEADY_JSS]
-    if not known:
+    defined = [case for case in cases if case.mapped.jss is not None]
+    under = [case for case in defined if (case.mapped.jss or 0.0) < STEADY_JSS]
+    if not defined:
         yield "no judge decided both sides of a pair"
     elif under:
         sure = sum(high < STEADY_JSS for _, high in _values(under, "ci_high"))
-        named = [
+        names = [
             f"{case.judge} ({number(cell.jss)} {interval(cell.ci_low, cell.ci_high, 2)})"
             for case, cell in ((case, case.mapped) for case in under)
         ]
         yield (
-            f"{len(under)} of {len(known)} judges with a JSS fall below {STEADY_JSS}: "
-            f"{join(named)}. Intervals that lie entirely below it: {sure or 'none'}"
+            f"{len(under)} of {len(defined)} judges with a JSS fall below {STEADY_JSS}: "
+            f"{join(names)}. Intervals that lie entirely below it: {sure or 'none'}"
         )
     else:
-        yield f"none of the {len(known)} judges with a JSS falls below {STEADY_JSS}"
-    if same := [case.judge for case in known if case.mapped.degenerate]:
-        yield f"JSS is uninformative where every decision is the same: {join(same)}"
+        yield f"none of the {len(defined)} judges with a JSS falls below {STEADY_JSS}"
+    if constant := [case.judge for case in defined if case.mapped.degenerate]:
+        yield f"JSS is uninformative where every decision is the same: {join(constant)}"
     kappas = _values(cases, "kappa", "raw")
     if below := [f"{judge} ({number(kappa)})" for judge, kappa in kappas if kappa < 0]:
         yield f"κ is negative for {join(below)} (raw decisions)"
     rates = _values([case for case in cases if case.comparative], "first_position_rate")
-    if sided := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
+    if biased := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
         yield (
             "more than nine in ten verdicts choose one position. Share for the option shown first: "
-            f"{join(sided)}. A high JSS does not show that these judges read the options"
+            f"{join(biased)}. A high JSS does not show that these judges read the options"
         )
     for case in cases:
         answers, mixed = case.answers, case.answers.with_inverted
@@ -97,10 +103,10 @@ def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
                 f"its mapped JSS is {number(answers.agreement('mapped', ~mixed).jss)}"
             )
     shares = {case.judge: case.mapped.undecided_share or 0.0 for case in cases}
-    if much := [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]:
+    if unclear := [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]:
         yield (
-            f"more than a tenth of the pairs are undecided for {join(much)}; JSS covers only the "
-            "other pairs"
+            f"more than a tenth of the pairs are undecided for {join(unclear)}; JSS covers only "
+            "the other pairs"
         )
 
 
@@ -117,8 +123,8 @@ FIGURES = (
         "fig_1",
         "Figure 1: raw JSS by judge on the first task, with 95% intervals",
         # On the first task, which is coherence in the paper.
-        lambda study, made: (
-            row for row in made["table_1"].rows if row["task"] == study.main.tasks[0]
+        lambda study, results: (
+            row for row in results["table_1"].rows if row["task"] == study.main.tasks[0]
         ),
         Points(
             group=lambda row: (
@@ -175,7 +181,7 @@ FIGURES = (
 )
 
 
-def limits(study: Sensitivity, made: Tables) -> Iterator[str]:
+def limits(study: Sensitivity, results: Tables) -> Iterator[str]:
     """What the figures do not show, and the questions that are not answered."""
     yield (
         "intervals treat the items as a sample but the wordings as fixed, so they do not cover "

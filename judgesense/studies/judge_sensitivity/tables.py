@@ -16,8 +16,9 @@ import numpy as np
 from judgesense import published
 from judgesense.measure.cost import costs
 from judgesense.published import PublishedFigure
-from judgesense.studies.common.study import Record, table
+from judgesense.reporting.study_result import Record
 from judgesense.studies.common.study import published as published_figures
+from judgesense.studies.common.study import table
 from judgesense.studies.judge_sensitivity.runs import TASKS, JudgedCase, JudgedRun, task_place
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
@@ -57,18 +58,18 @@ def published_note(study: Sensitivity, v2: bool = True) -> str:
     """What to know of the published rows; ``v2`` if the table has some of the second version."""
     if not study.with_published:
         return ""
-    second = (
+    second_note = (
         f" `{SECOND}` rows: 25 judges, up to 250 items per task, {published.WORDINGS}, mapped "
         "decisions."
     )
-    how = (
+    basis = (
         "measured on the same pairs"
         if study.main.published_wordings
         else f"{published.WORDINGS}: compare their size, not their values"
     )
-    return (second if v2 else "") + (
+    return (second_note if v2 else "") + (
         f" `{FIRST}` rows: the authors withdrew this version in August 2026 and advise against "
-        f"using it; {how}. They count each pair once in each of three runs, and their intervals "
+        f"using it; {basis}. They count each pair once in each of three runs, and their intervals "
         "treat these rows as independent."
     )
 
@@ -81,17 +82,13 @@ def judged_here(case: JudgedCase) -> dict[str, str]:
 def stated_there(figure: PublishedFigure) -> dict[str, str]:
     """The first fields of a row on a published figure."""
     measured = FIRST if figure.version == published.V1 else SECOND
-    return {
-        "judge": figure.judge,
-        "measured": measured,
-        "scoring": "generate",
-        "task": figure.task,
-    }
+    first = {"judge": figure.judge, "measured": measured}
+    return {**first, "scoring": "generate", "task": figure.task}
 
 
-def difference(one: float | None, two: float | None) -> float | None:
+def difference(value: float | None, other: float | None) -> float | None:
     """One figure less another; None if either is undefined."""
-    return None if one is None or two is None else one - two
+    return None if value is None or other is None else value - other
 
 
 @table(
@@ -113,7 +110,7 @@ def main_results(study: Sensitivity) -> Iterator[Record]:
     for of_task in (v2_figures, v1_figures) if study.with_published else ():
         by_task = {task: {f.judge: f for f in of_task(task)} for task in study.main.tasks}
         for leader in of_task("coherence"):
-            for figure in (own[leader.judge] for own in by_task.values() if leader.judge in own):
+            for figure in (f[leader.judge] for f in by_task.values() if leader.judge in f):
                 undecided = None if figure.n_rows is None else 1 - figure.n_pairs / figure.n_rows
                 figures = {key: getattr(figure, key) for key in shared}
                 yield {**stated_there(figure), **figures, "undecided": undecided}
@@ -180,21 +177,21 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
         all_pairs = study.main.every.get((case.answers.judge, case.task, case.scoring))
         if all_pairs is not None and len(all_pairs.pairs) > len(case.answers.pairs):
             factuality |= case.task == "factuality"
-            every, some = all_pairs.agreement("raw"), case.answers.agreement("raw")
+            whole, valid = all_pairs.agreement("raw"), case.answers.agreement("raw")
             yield {
                 **judged_here(case),
-                "jss": every.jss,
-                "jss_validated": some.jss,
-                "gain": difference(some.jss, every.jss),
-                "kappa": every.kappa,
-                "kappa_validated": some.kappa,
-                "n_pairs": every.n_pairs,
-                "n_pairs_validated": some.n_pairs,
+                "jss": whole.jss,
+                "jss_validated": valid.jss,
+                "gain": difference(valid.jss, whole.jss),
+                "kappa": whole.kappa,
+                "kappa_validated": valid.kappa,
+                "n_pairs": whole.n_pairs,
+                "n_pairs_validated": valid.n_pairs,
             }
     if factuality and study.with_published:
-        stated = published_figures(PAPER)
+        paper = published_figures(PAPER)
         before, jss, kappa_before, kappa = (
-            stated[f"factuality_{name}_{when}_exclusion"].value
+            paper[f"factuality_{name}_{when}_exclusion"].value
             for name in ("jss", "kappa")
             for when in ("before", "after")
         )
@@ -229,14 +226,14 @@ def cost_results(study: Sensitivity) -> Iterator[Record]:
     for row in rows:
         figures = {name: getattr(row, name) for name in columns}
         yield {"judge": row.judge, "measured": HERE, **figures}
-    stated: dict[str, Any] = {}
+    v1_rows: dict[str, Any] = {}
     for key, figure in published_figures(PAPER).items() if study.with_published else ():
         column, _, judge = key.partition("/")
         if column in columns:
             nothing = {"judge": judge, "measured": FIRST, **dict.fromkeys(columns)}
             value = figure.value if column == "cost_usd" else int(figure.value)
-            stated.setdefault(judge, nothing)[column] = value
-    yield from stated.values()
+            v1_rows.setdefault(judge, nothing)[column] = value
+    yield from v1_rows.values()
 
 
 @table(
@@ -266,10 +263,10 @@ def failure_results(study: Sensitivity) -> Iterator[Record]:
     if study.with_published:
         nothing = dict.fromkeys(columns)
         for figure in (f for task in study.main.tasks for f in v2_figures(task)):
-            stated = {**nothing, "unclear": figure.unclear, "refused": figure.refused}
-            yield {"judge": figure.judge, "measured": SECOND, "task": figure.task, **stated}
+            figures = {**nothing, "unclear": figure.unclear, "refused": figure.refused}
+            yield {"judge": figure.judge, "measured": SECOND, "task": figure.task, **figures}
         for key, stated_share in published_figures(PAPER).items():
             kind, _, judge = key.partition("/")
             if kind == "unclear":
-                where = {"judge": judge, "measured": FIRST, "task": "all four"}
-                yield {**where, **nothing, "unclear": stated_share.value}
+                row = {"judge": judge, "measured": FIRST, "task": "all four"}
+                yield {**row, **nothing, "unclear": stated_share.value}

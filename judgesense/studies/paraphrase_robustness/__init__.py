@@ -25,27 +25,27 @@ from judgesense.studies.paraphrase_robustness import effects, strategy_tables, t
 from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import judge_grid, make_plan
 from judgesense.studies.paraphrase_robustness.measures import configuration
-from judgesense.studies.paraphrase_robustness.strategies import CONSTANT, SINGLE
+from judgesense.studies.paraphrase_robustness.strategies import CONSTANT, SINGLE, Outcome
 from judgesense.studies.paraphrase_robustness.tables import NAME, StudyMeasurements
 from judgesense.text import join
 from judgesense_dataset.sources.loader import Reader
 
 
-def findings(s: StudyMeasurements, made: Tables) -> Iterator[str]:
+def findings(s: StudyMeasurements, results: Tables) -> Iterator[str]:
     """What the tables show."""
-    above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
+    n_above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
     yield (
-        f"in {above} of {len(s.rows)} configurations, the whole interval of the judge's accuracy "
+        f"in {n_above} of {len(s.rows)} configurations, the whole interval of the judge's accuracy "
         "lies above the accuracy of always giving the most frequent score"
     )
-    if insensitive := [row["judge"] for row in made["judges"].rows if row["finding"]]:
+    if insensitive := [row["judge"] for row in results["judges"].rows if row["finding"]]:
         yield (
             f"insensitive rather than robust: {join(insensitive)}. Most scores stay the same under "
             "every paraphrase, but are right no more often than a constant score"
         )
 
 
-def limits(s: StudyMeasurements, made: Tables) -> Iterator[str]:
+def limits(s: StudyMeasurements, results: Tables) -> Iterator[str]:
     """What the figures do not show."""
     plan = s.grid.plan
     yield (
@@ -56,7 +56,7 @@ def limits(s: StudyMeasurements, made: Tables) -> Iterator[str]:
         "texts are drawn equally from bands of the human score, so low scores are more frequent "
         "here than in the source sets"
     )
-    if "control" not in made:
+    if "control" not in results:
         yield (
             "the same-prompt control for rewording is missing: with --scoring generate it needs "
             "--same-prompt"
@@ -64,18 +64,18 @@ def limits(s: StudyMeasurements, made: Tables) -> Iterator[str]:
     for name in plan.attributes:
         cells = s.grid.of(name)
         if left_out := {cell.judge: cell.left_out for cell in cells if cell.left_out}:
-            kept = max((one.n for one in s.outcomes if one.name == name), default=0)
+            n_texts = max((outcome.n for outcome in s.outcomes if outcome.name == name), default=0)
             by_judge = ", ".join(f"{judge} {n}" for judge, n in left_out.items())
             yield (
-                f"{name}: strategies are compared on {kept} of "
+                f"{name}: strategies are compared on {n_texts} of "
                 f"{len(cells[0].items) + cells[0].left_out} texts, those that every judge decided "
                 f"under every paraphrase (undecided: {by_judge})"
             )
 
 
-def _gains(s: StudyMeasurements, made: Tables) -> Iterator[Record]:
+def _gains(s: StudyMeasurements, results: Tables) -> Iterator[Record]:
     """The gain of each strategy on each attribute, exact and then within the tolerance."""
-    rows = made["mitigations"].rows if "mitigations" in made else ()
+    rows = results["mitigations"].rows if "mitigations" in results else ()
     single = {row["attribute"]: row["accuracy"] for row in rows if row["strategy"] == SINGLE}
     yield from (row for row in rows if row["strategy"] != SINGLE)
     for row in rows:
@@ -111,10 +111,10 @@ STUDY = Study(
             "accuracy_gap",
             "Accuracy against the gap between paraphrases and against the scores' coefficient of "
             "variation, sensitivity; each point is a judge on an attribute (the paper's Figure 2).",
-            lambda s, made: (
+            lambda s, results: (
                 {**row, "figure": figure, "spread": row[figure]}
                 for figure in ("gap", "sensitivity")
-                for row in made["configurations"].rows
+                for row in results["configurations"].rows
             ),
             Lines(
                 x="accuracy",
@@ -217,13 +217,12 @@ def paraphrase_robustness(
     )
     out, reader = Path(out), Reader(Path(mirror) if mirror else None, revisions or {})
     grid = judge_grid(judges, plan, reader, out, note)
-    ballots = {n: one for n in plan.attributes if (one := grid.ballot(n, tau)) is not None}
-    fused = {} if fuser is None else fuse(fuser, judges, grid, ballots, out, note)
-    outcomes = [
-        one
-        for name, ballot in ballots.items()
-        for one in (*ballot.outcomes(), *([fused[name]] if name in fused else ()))
-    ]
+    ballots = {n: votes for n in plan.attributes if (votes := grid.ballot(n, tau)) is not None}
+    of_fuser = {} if fuser is None else fuse(fuser, judges, grid, ballots, out, note)
+    outcomes: list[Outcome] = []
+    for name, ballot in ballots.items():
+        outcomes += ballot.outcomes()
+        outcomes += [of_fuser[name]] if name in of_fuser else []
     rows = [configuration(cell, tau, seed) for cell in grid.cells if cell.items]
     if not rows:
         raise JudgeSenseError(

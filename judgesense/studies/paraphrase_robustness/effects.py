@@ -40,17 +40,17 @@ def anova(s: StudyMeasurements) -> Iterator[Record]:
     """How much of the variance of accuracy task, verifiability and judge explain."""
     for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
         groups = grouped(s.rows, column).values()
-        over = {"configurations": [[row["accuracy"] for row in own] for own in groups]}
+        over = {"configurations": [[row["accuracy"] for row in members] for members in groups]}
         if factor != "judge":
-            over["items"] = [measures.item_accuracies(own) for own in groups]
+            over["items"] = [measures.item_accuracies(members) for members in groups]
         for name, numbers in over.items():
             key = f"anova.{factor}" + (".items.classic" if name == "items" else "")
-            made = one_way_anova(numbers)
+            result = one_way_anova(numbers)
             yield {
                 "factor": factor,
                 "over": name,
-                **vars(made),
-                "df": "–" if made.df is None else "{}, {}".format(*made.df),
+                **vars(result),
+                "df": "–" if result.df is None else "{}, {}".format(*result.df),
                 "paper_f": paper(f"{key}.F"),
                 "paper_eta_squared": paper(f"{key}.eta2"),
                 "paper_welch_f": paper(f"{key.removesuffix('.classic')}.welch.F"),
@@ -90,12 +90,12 @@ def correlations(s: StudyMeasurements) -> Iterator[Record]:
     by_judge = grouped(s.rows, "judge")
     for judge, rows in {"all": s.rows, **(by_judge if len(by_judge) > 1 else {})}.items():
         for figure in ("gap", "sensitivity"):
-            stated = {n: paper(f"correlation.{figure}.{n}") for n in ("pearson", "spearman")}
+            figures = {n: paper(f"correlation.{figure}.{n}") for n in ("pearson", "spearman")}
             yield {
                 "judge": judge,
                 "figure": figure,
                 **_correlation([(r["accuracy"], r[figure]) for r in rows if r[figure] is not None]),
-                **{f"paper_{n}": value if judge == "all" else None for n, value in stated.items()},
+                **{f"paper_{n}": value if judge == "all" else None for n, value in figures.items()},
             }
 
 
@@ -126,8 +126,8 @@ def weights(s: StudyMeasurements) -> Iterator[Record]:
     """How much more accurate proprietary judges are, by kind; no rows without both."""
     kind_of = measures.weights_of(s.run)
     rows = [{**row, "weights": kind_of.get(row["judge"])} for row in s.rows]
-    for kind, own in {**grouped(rows, "kind", VERIFIABILITIES), "all": rows}.items():
-        by_weights = grouped(own, "weights")
+    for kind, members in {**grouped(rows, "kind", VERIFIABILITIES), "all": rows}.items():
+        by_weights = grouped(members, "weights")
         if not {measures.OPEN, measures.PROPRIETARY} <= by_weights.keys():
             continue
         open_ones, others = by_weights[measures.OPEN], by_weights[measures.PROPRIETARY]
@@ -167,12 +167,12 @@ def weights(s: StudyMeasurements) -> Iterator[Record]:
 )
 def control(s: StudyMeasurements) -> Iterator[Record]:
     """The gap when the wording changes against the gap when it does not."""
-    stated = {
+    figures = {
         kind: (paper(f"control.{kind}.difference"), paper(f"control.{kind}.p"))
         for kind in VERIFIABILITIES
     }
     reworded, same = paper("control.reworded") or 0.0, paper("control.same") or 0.0
-    stated["all"] = reworded - same, paper("control.p")
+    figures["all"] = reworded - same, paper("control.p")
     for row in measures.control(s.rows):
-        difference, p = stated[row["kind"]]
+        difference, p = figures[row["kind"]]
         yield {**row, "paper_difference": difference, "paper_p": p}

@@ -109,17 +109,17 @@ def make_plan(
 
     Raises JudgeSenseError for an unknown task, attribute or source, and for numbers out of range.
     """
-    wanted = attributes_of(attributes, tasks, paper)
+    by_name = attributes_of(attributes, tasks, paper)
     most = PARAPHRASES
     if paper:
-        most = max(len(each.templates.templates) for each in wanted.values())
+        most = max(len(a.templates.templates) for a in by_name.values())
     n, k = limit or ITEMS, paraphrases or most
     if n < 2 or not 2 <= k <= most:
         raise JudgeSenseError(
             f"limit is {n} and paraphrases {k}: use 2 items or more, and 2 to {most} paraphrases"
         )
-    chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
-    return RobustnessPlan(wanted, chosen, n, k, paper=paper, **options)
+    source_of = sources(data or {}, [attribute.group for attribute in by_name.values()])
+    return RobustnessPlan(by_name, source_of, n, k, paper=paper, **options)
 
 
 @dataclass(frozen=True)
@@ -170,16 +170,16 @@ class Grid:
     def ballot(self, attribute: str, tolerance: float) -> Ballot | None:
         """The judges' scores of the items on which all decided every paraphrase; None without."""
         cells = self.of(attribute)
-        kept = [item for item in cells[0].items if all(item in cell.items for cell in cells)]
-        if not kept:
+        items = [item for item in cells[0].items if all(item in cell.items for cell in cells)]
+        if not items:
             return None
-        first, votes = cells[0], [cell.scores[cell.rows(kept)] for cell in cells]
-        rows = first.rows(kept)
+        first, votes = cells[0], [cell.scores[cell.rows(items)] for cell in cells]
+        rows = first.rows(items)
         return Ballot(
             attribute,
             first.attribute.verifiability,
             tuple(cell.judge for cell in cells),
-            tuple(kept),
+            tuple(items),
             tuple(first.clusters[row] for row in rows),
             np.stack(votes, axis=2),
             first.gold[rows],
@@ -214,49 +214,49 @@ def judge_grid(
     require_folder(out)
     report = judged(judges, load, plan.identity(), plan.settings(), out / "grid", note)
     path = out / HUMAN_FILE
-    kept = validate(_Kept, read_json(path), str(path), "the human scores of a study")
-    seen = view(read_run(out / "grid").log)
+    human_scores = validate(_Kept, read_json(path), str(path), "the human scores of a study")
+    run = view(read_run(out / "grid").log)
     cells = {}
-    for answers in seen.judged:
+    for answers in run.judged:
         task = answers.task.name
         cells[answers.judge, task] = _scores(
-            seen.names[answers.judge],
+            run.names[answers.judge],
             plan,
             plan.attributes[task],
             answers.as_rows(),
-            kept.human[task],
+            human_scores.human[task],
         )
     if plan.same_prompt:
-        same = plan.identity() | {"wordings": 1}
-        where = out / "same-prompt"
-        asked = plan.settings(plan.paraphrases)
-        judged(judges, lambda: sampled(1)[0], same, asked, where, note)
-        for answers in view(read_run(where).log).judged:
+        identity = plan.identity() | {"wordings": 1}
+        folder = out / "same-prompt"
+        settings = plan.settings(plan.paraphrases)
+        judged(judges, lambda: sampled(1)[0], identity, settings, folder, note)
+        for answers in view(read_run(folder).log).judged:
             at = answers.judge, answers.task.name
             rows = answers.as_rows(repeats=True)
             cells[at] = replace(cells[at], again=_asked_again(cells[at], rows, plan.paraphrases))
-    ordered = [cells[judge, task] for judge in seen.log.judges for task in plan.attributes]
-    return Grid(plan, ordered, kept.notes, report)
+    grid_cells = [cells[judge, task] for judge in run.log.judges for task in plan.attributes]
+    return Grid(plan, grid_cells, human_scores.notes, report)
 
 
 def _scores(
     judge: str,
     plan: RobustnessPlan,
     attribute: Attribute,
-    own: AnswerRows,
+    answers: AnswerRows,
     human: Mapping[str, float],
 ) -> Scores:
     labels = attribute.templates.task.labels
     wordings = attribute.templates.templates
     templates = [wordings[at].template_id for at in (0, *plan.paraphrases_of(attribute))]
-    row = {key: at for at, key in enumerate(zip(own.item, own.template, strict=True))}
-    rows = np.array([[row[item, template] for template in templates] for item in human])
-    numbers = as_scores(own, labels)
-    decided = np.isfinite(numbers[rows][:, 1:]).all(axis=1)
-    rows = rows[decided]
-    items = [item for item, keep in zip(human, decided, strict=True) if keep]
-    clusters = pc.coalesce(own.column("cluster_id"), own.column("item_id")).to_pylist()
-    mass = pc.mean(own.column("option_mass")).as_py()
+    row_of = {key: at for at, key in enumerate(zip(answers.item, answers.template, strict=True))}
+    rows = np.array([[row_of[item, template] for template in templates] for item in human])
+    numbers = as_scores(answers, labels)
+    is_decided = np.isfinite(numbers[rows][:, 1:]).all(axis=1)
+    rows = rows[is_decided]
+    items = [item for item, keep in zip(human, is_decided, strict=True) if keep]
+    clusters = pc.coalesce(answers.column("cluster_id"), answers.column("item_id")).to_pylist()
+    mass = pc.mean(answers.column("option_mass")).as_py()
     return Scores(
         judge,
         attribute,
@@ -266,42 +266,42 @@ def _scores(
         human=np.array([human[item] for item in items]),
         gold=np.array([float(level(human[item], labels)) for item in items]),
         base=numbers[rows][:, 0],
-        shares=None if mass is None or not items else _shares(own, numbers, labels)[rows],
+        shares=None if mass is None or not items else _shares(answers, numbers, labels)[rows],
         left_out=len(human) - len(items),
-        cost=mean_cost(own),
+        cost=mean_cost(answers),
         mass=mass,
     )
 
 
 def _asked_again(cell: Scores, rows: AnswerRows, times: int) -> Floats:
     """The scores of a configuration's items each time that the base wording was asked."""
-    again = np.full((len(cell.items), times), np.nan)
+    scores = np.full((len(cell.items), times), np.nan)
     place = {item: at for at, item in enumerate(cell.items)}
     numbers = as_scores(rows, cell.attribute.templates.task.labels)
     for item, repeat, number in zip(rows.item, rows.repeat.tolist(), numbers, strict=True):
         if item in place:
-            again[place[item], repeat] = number
-    return again
-
-
-def mean_cost(own: AnswerRows) -> Floats:
-    """The mean number of tokens and US dollars of an answer; NaN without a price."""
-    read, written = (pc.fill_null(own.column(f"{side}_tokens"), 0) for side in ("input", "output"))
-    dollars = own.column("cost_usd")
-    price = np.nan if dollars.null_count else pc.mean(dollars).as_py()
-    return np.array([pc.mean(pc.add(read, written)).as_py(), price])
-
-
-def as_scores(own: AnswerRows, labels: Sequence[str]) -> Floats:
-    """The answers as numbers, shape (n,); NaN where undecided."""
-    decided = np.isin(own.label, labels)
-    scores: Floats = np.where(decided, own.label, "nan").astype(np.float64)
+            scores[place[item], repeat] = number
     return scores
 
 
-def _shares(own: AnswerRows, numbers: Floats, labels: Sequence[str]) -> Floats:
+def mean_cost(rows: AnswerRows) -> Floats:
+    """The mean number of tokens and US dollars of an answer; NaN without a price."""
+    n_in, n_out = (pc.fill_null(rows.column(f"{side}_tokens"), 0) for side in ("input", "output"))
+    dollars = rows.column("cost_usd")
+    price = np.nan if dollars.null_count else pc.mean(dollars).as_py()
+    return np.array([pc.mean(pc.add(n_in, n_out)).as_py(), price])
+
+
+def as_scores(rows: AnswerRows, labels: Sequence[str]) -> Floats:
+    """The answers as numbers, shape (n,); NaN where undecided."""
+    is_decided = np.isin(rows.label, labels)
+    scores: Floats = np.where(is_decided, rows.label, "nan").astype(np.float64)
+    return scores
+
+
+def _shares(rows: AnswerRows, numbers: Floats, labels: Sequence[str]) -> Floats:
     """The probability of each level among the levels, shape (n, levels); NaN where undecided."""
-    shares, columns = option_shares(own.log, own.log_rows)
-    names = own.log.labels[columns].tolist()
-    ordered: Floats = shares[:, [names.index(label) for label in labels]]
-    return np.where(np.isnan(numbers)[:, None], np.nan, ordered)
+    shares, columns = option_shares(rows.log, rows.log_rows)
+    names = rows.log.labels[columns].tolist()
+    level_shares: Floats = shares[:, [names.index(label) for label in labels]]
+    return np.where(np.isnan(numbers)[:, None], np.nan, level_shares)

@@ -29,24 +29,24 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
     JudgeSenseError for no log, an item without a gold label, and no prompt that three judges
     decided.
     """
-    seen = view(read_run(Path(run_dir)).log)
+    run = view(read_run(Path(run_dir)).log)
     sets: dict[str, dict[Any, dict[str, Any]]] = {}
-    for answers in seen.judged:
-        own, task, scoring = answers.as_rows(), answers.task.name, answers.scoring
-        more = [task] if len(seen.log.tasks) > 1 and by == "set" else []
-        more += [scoring] if len(seen.log.scorings) > 1 else []
+    for answers in run.judged:
+        rows, task, scoring = answers.as_rows(), answers.task.name, answers.scoring
+        suffixes = [task] if len(run.log.tasks) > 1 and by == "set" else []
+        suffixes += [scoring] if len(run.log.scorings) > 1 else []
         for item, order, template, label, gold, cluster in zip(
-            own.item, own.order, own.template, own.label, own.gold, own.cluster, strict=True
+            rows.item, rows.order, rows.template, rows.label, rows.gold, rows.cluster, strict=True
         ):
             if not gold:
                 raise JudgeSenseError(
                     f"item {item!r} has no gold label, but accuracy needs one for every item"
                 )
-            name = ", ".join([task if by == "task" else item.rpartition("/")[0], *more])
+            name = ", ".join([task if by == "task" else item.rpartition("/")[0], *suffixes])
             prompt = sets.setdefault(name, {}).setdefault(
                 (item, order, template), {"gold": gold, "cluster": str(cluster), "labels": {}}
             )
-            prompt["labels"][seen.names[answers.judge]] = label
+            prompt["labels"][run.names[answers.judge]] = label
     ballots = [_ballot(name, list(sets[name].values()), tolerance) for name in sorted(sets)]
     ballots = [ballot for ballot in ballots if len(ballot.votes)]
     if not ballots:
@@ -66,17 +66,17 @@ def _ballot(name: str, prompts: Sequence[Mapping[str, Any]], tolerance: float) -
     """The prompts of a set with enough votes, a row for each."""
     judges = tuple(sorted({judge for each in prompts for judge in each["labels"]}))
     labels = {label for each in prompts for label in (each["gold"], *each["labels"].values())}
-    ordered = sorted(labels - set(UNDECIDED))
-    scale = is_scale(ordered)
-    codes = {label: float(label) if scale else float(at) for at, label in enumerate(ordered)}
+    names = sorted(labels - set(UNDECIDED))
+    scale = is_scale(names)
+    codes = {label: float(label) if scale else float(at) for at, label in enumerate(names)}
     votes = np.array(
         [[[codes.get(each["labels"].get(judge), np.nan) for judge in judges]] for each in prompts]
     )
-    kept = np.flatnonzero((~np.isnan(votes[:, 0])).sum(axis=1) >= LEAST_VOTES).tolist()
-    gold = np.array([codes[prompts[at]["gold"]] for at in kept])
-    clusters = tuple(prompts[at]["cluster"] for at in kept)
-    free = np.zeros((len(judges), 2))
-    return Ballot(name, "", judges, (), clusters, votes[kept], gold, gold, free, tolerance, scale)
+    rows = np.flatnonzero((~np.isnan(votes[:, 0])).sum(axis=1) >= LEAST_VOTES).tolist()
+    gold = np.array([codes[prompts[at]["gold"]] for at in rows])
+    clusters = tuple(prompts[at]["cluster"] for at in rows)
+    costs = np.zeros((len(judges), 2))
+    return Ballot(name, "", judges, (), clusters, votes[rows], gold, gold, costs, tolerance, scale)
 
 
 @table(
@@ -95,28 +95,28 @@ def _ballot(name: str, prompts: Sequence[Mapping[str, Any]], tolerance: float) -
 def panels(ballots: Sequence[Ballot]) -> Iterator[Record]:
     """Every strategy on every set."""
     for ballot in ballots:
-        given = ~np.isnan(ballot.votes[:, 0])
-        answered = dict(zip(ballot.judges, given.mean(axis=0).tolist(), strict=True))
-        wider = {one.strategy: one.mean("near") for one in replace(ballot, tolerance=1).outcomes()}
-        for one in ballot.outcomes():
+        has_vote = ~np.isnan(ballot.votes[:, 0])
+        shares = dict(zip(ballot.judges, has_vote.mean(axis=0).tolist(), strict=True))
+        wider = replace(ballot, tolerance=1)
+        near_1 = {outcome.strategy: outcome.mean("near") for outcome in wider.outcomes()}
+        for outcome in ballot.outcomes():
             names = {
                 SINGLE: "mean single judge",
-                BEST: f"best judge: {one.judge}",
+                BEST: f"best judge: {outcome.judge}",
                 CONSTANT: "constant label",
             }
-            alone = one.strategy == SINGLE
-            no_gain = dict.fromkeys(("gain", "gain_low", "gain_high")) if alone else {}
-            no_near = {} if ballot.scale else {"near": None}
+            is_single = outcome.strategy == SINGLE
+            undefined = [*(("gain", "gain_low", "gain_high") if is_single else ())]
+            undefined += [] if ballot.scale else ["near"]
             yield {
                 "set": ballot.name,
-                "strategy": names.get(one.strategy, one.strategy),
-                "n_judges": int(one.calls),
-                **one.figures(),
-                **no_gain,
-                **no_near,
-                "within_1": wider[one.strategy] if ballot.scale else None,
-                "answered": float(given.mean()) if alone else answered.get(one.judge, 1.0),
-                "n": one.n,
+                "strategy": names.get(outcome.strategy, outcome.strategy),
+                "n_judges": int(outcome.calls),
+                **outcome.figures(),
+                **dict.fromkeys(undefined),
+                "within_1": near_1[outcome.strategy] if ballot.scale else None,
+                "answered": float(has_vote.mean()) if is_single else shares.get(outcome.judge, 1.0),
+                "n": outcome.n,
             }
 
 
@@ -128,7 +128,7 @@ LOG_STUDY = Study(
         Figure(
             "gains",
             "Gain in exact accuracy over the mean single judge, with 95% intervals.",
-            lambda _, made: (row for row in made["panels"].rows if row["gain"] is not None),
+            lambda _, results: (row for row in results["panels"].rows if row["gain"] is not None),
             Points(
                 group="set",
                 name="strategy",

@@ -42,41 +42,41 @@ def configuration(cell: Scores, tolerance: float = 0.5, seed: int = 0) -> Record
     ``top_score`` the share of the judge's most frequent score. ``insensitive`` says that its scores
     hardly move, yet are right no more often than a constant score.
     """
-    measured = paraphrase_robustness(
+    robustness = paraphrase_robustness(
         cell.scores,
         cell.gold,
         tolerance=tolerance,
         item_ids=list(cell.clusters),
         n_resamples=RESAMPLES,
     )
-    _, golds = np.unique(cell.gold, return_counts=True)
-    _, given = np.unique(cell.scores, return_counts=True)
+    _, gold_counts = np.unique(cell.gold, return_counts=True)
+    _, counts = np.unique(cell.scores, return_counts=True)
     within = tolerance_accuracies(cell.scores, cell.human, sorted({*TOLERANCES, tolerance}))
-    constant = float(golds.max() / golds.sum())
+    constant = float(gold_counts.max() / gold_counts.sum())
     return {
         "attribute": cell.attribute.name,
         "kind": cell.attribute.verifiability,
         "judge": cell.judge,
-        "accuracy": measured.accuracy,
-        "ci_low": measured.accuracy_ci_low,
-        "ci_high": measured.accuracy_ci_high,
-        "gap": measured.win_rate_gap,
-        "gap_by_chance": measured.win_rate_gap_chance,
-        "sensitivity": measured.sensitivity,
-        "consistency": measured.consistency,
+        "accuracy": robustness.accuracy,
+        "ci_low": robustness.accuracy_ci_low,
+        "ci_high": robustness.accuracy_ci_high,
+        "gap": robustness.win_rate_gap,
+        "gap_by_chance": robustness.win_rate_gap_chance,
+        "sensitivity": robustness.sensitivity,
+        "consistency": robustness.consistency,
         "constant_accuracy": constant,
         "unrounded": float((cell.scores == cell.human[:, None]).mean()),
-        "top_score": float(given.max() / given.sum()),
+        "top_score": float(counts.max() / counts.sum()),
         "option_mass": cell.mass,
         "near": within[tolerance],
-        "stable": measured.stable,
+        "stable": robustness.stable,
         "n_items": len(cell.items),
         "n_left_out": cell.left_out,
         "cell": cell,
         "group": cell.attribute.group,
         "within": within,
         "gaps": asked_gaps(cell) or drawn_gaps(cell, seed),
-        "insensitive": (measured.consistency or 0.0) >= 0.9 and measured.accuracy <= constant,
+        "insensitive": (robustness.consistency or 0.0) >= 0.9 and robustness.accuracy <= constant,
     }
 
 
@@ -92,17 +92,17 @@ def grouped(
     groups: dict[str, list[Record]] = {name: [] for name in order}
     for row in rows:
         groups.setdefault(row[column], []).append(row)
-    return {name: own for name, own in groups.items() if own}
+    return {name: members for name, members in groups.items() if members}
 
 
 def item_accuracies(rows: Iterable[Record]) -> list[float]:
     """The accuracy of each item of a task, over paraphrases and configurations."""
     shares: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        right = (row["cell"].scores == row["cell"].gold[:, None]).mean(axis=1)
-        for item, share in zip(row["cell"].items, right, strict=True):
+        accuracies = (row["cell"].scores == row["cell"].gold[:, None]).mean(axis=1)
+        for item, share in zip(row["cell"].items, accuracies, strict=True):
             shares.setdefault((row["group"], item), []).append(float(share))
-    return [float(np.mean(own)) for own in shares.values()]
+    return [float(np.mean(accuracies_of_item)) for accuracies_of_item in shares.values()]
 
 
 OPEN, PROPRIETARY = "open", "proprietary"
@@ -118,14 +118,14 @@ def weights_of(run: Run) -> dict[str, str]:
     """Whether a run's judges have open weights, by short name; judges not known are left out."""
     kinds = {host: kind for kind, hosts in _SERVES.items() for host in hosts}
     kinds |= {"transformers": OPEN, "vllm": OPEN}
-    described = {one["name"]: one.get("describe") or {} for one in run.record.get("judges", [])}
-    found = {}
-    for name, short in short_names(described).items():
-        about = described[name]
-        at = urlsplit(str(about.get("endpoint"))).hostname or str(about.get("engine"))
+    entries = {judge["name"]: judge.get("describe") or {} for judge in run.record.get("judges", [])}
+    kind_by_judge = {}
+    for name, short in short_names(entries).items():
+        description = entries[name]
+        at = urlsplit(str(description.get("endpoint"))).hostname or str(description.get("engine"))
         if at in kinds:
-            found[short] = kinds[at]
-    return found
+            kind_by_judge[short] = kinds[at]
+    return kind_by_judge
 
 
 def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
@@ -134,21 +134,21 @@ def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
     from scipy.stats import ttest_ind
 
     accuracies = {
-        kind: [row["accuracy"] for row in own]
-        for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
+        kind: [row["accuracy"] for row in members]
+        for kind, members in grouped(rows, "kind", VERIFIABILITIES).items()
     }
-    varied = {kind: len(set(own)) > 1 for kind, own in accuracies.items()}
+    varied = {kind: len(set(members)) > 1 for kind, members in accuracies.items()}
     pairs = list(combinations(accuracies, 2))
     n_tests = sum(varied[a] and varied[b] for a, b in pairs)
     for a, b in pairs:
-        one, two = accuracies[a], accuracies[b]
-        difference = float(np.mean(one) - np.mean(two))
-        squares, n = np.var(one) * len(one) + np.var(two) * len(two), len(one + two)
+        x, y = accuracies[a], accuracies[b]
+        difference = float(np.mean(x) - np.mean(y))
+        squares, n = np.var(x) * len(x) + np.var(y) * len(y), len(x + y)
         d = p = None
         if n > 2 and (varied[a] or varied[b]):
             d = difference / float(np.sqrt(squares / (n - 2)))
         if varied[a] and varied[b]:
-            p = min(1.0, float(ttest_ind(one, two, equal_var=False).pvalue) * n_tests)
+            p = min(1.0, float(ttest_ind(x, y, equal_var=False).pvalue) * n_tests)
         yield {"first": a, "second": b, "difference": difference, "cohens_d": d, "p_adjusted": p}
 
 
@@ -160,8 +160,8 @@ def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], Any]:
     from scipy.stats import chi2_contingency
 
     counts = {
-        kind: (sum(row["stable"] is True for row in own), len(own))
-        for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
+        kind: (sum(row["stable"] is True for row in members), len(members))
+        for kind, members in grouped(rows, "kind", VERIFIABILITIES).items()
     }
     table = np.array([[yes, n - yes] for yes, n in counts.values()])
     if len(counts) < 2 or not table.any(axis=0).all():
@@ -179,13 +179,13 @@ def control(rows: Sequence[Record]) -> Iterator[Record]:
     from scipy.stats import wilcoxon
 
     for kind in (*VERIFIABILITIES, "all"):
-        own = [r["gaps"] for r in rows if r["gaps"] is not None and kind in (r["kind"], "all")]
-        if own:
-            a, b, items = np.array(own).T
+        gaps = [r["gaps"] for r in rows if r["gaps"] is not None and kind in (r["kind"], "all")]
+        if gaps:
+            a, b, items = np.array(gaps).T
             reworded, same = float(a.mean()), float(b.mean())
             yield {
                 "kind": kind,
-                "n_configurations": len(own),
+                "n_configurations": len(gaps),
                 "n_items": int(items.sum()),
                 "gap_reworded": reworded,
                 "gap_same": same,
@@ -202,14 +202,14 @@ def asked_gaps(cell: Scores) -> tuple[float, float, int] | None:
 
     None if the base wording was not asked again, or decided no item every time.
     """
-    if cell.again is None or not (decided := np.isfinite(cell.again).all(axis=1)).any():
+    if cell.again is None or not (is_decided := np.isfinite(cell.again).all(axis=1)).any():
         return None
-    gold = cell.gold[decided, None]
+    gold = cell.gold[is_decided, None]
     reworded, same = (
-        float(np.ptp((scores[decided] == gold).mean(axis=0)))
+        float(np.ptp((scores[is_decided] == gold).mean(axis=0)))
         for scores in (cell.scores, cell.again)
     )
-    return reworded, same, int(decided.sum())
+    return reworded, same, int(is_decided.sum())
 
 
 def drawn_gaps(cell: Scores, seed: int) -> tuple[float, float, int] | None:
@@ -219,19 +219,19 @@ def drawn_gaps(cell: Scores, seed: int) -> tuple[float, float, int] | None:
 
     None without probabilities, or where the base wording decided no item.
     """
-    decided = np.isfinite(cell.base)
-    if cell.shares is None or not decided.any():
+    is_decided = np.isfinite(cell.base)
+    if cell.shares is None or not is_decided.any():
         return None
     rng = np.random.default_rng(seed)
-    n, k = int(decided.sum()), cell.scores.shape[1]
+    n, k = int(is_decided.sum()), cell.scores.shape[1]
     levels = [float(label) for label in cell.attribute.templates.task.labels]
-    gold = np.searchsorted(levels, cell.gold[decided])
-    own = cell.shares[decided]
+    gold = np.searchsorted(levels, cell.gold[is_decided])
+    cell_shares = cell.shares[is_decided]
 
     def gap(shares: Floats) -> float:
         # A score matters only by being right: a Bernoulli draw with the gold level's probability.
-        right = shares[np.arange(n), :, gold]
-        drawn = (rng.random((DRAWS, n, k)) < right).mean(axis=1)
-        return float(np.ptp(drawn, axis=1).mean())
+        p_right = shares[np.arange(n), :, gold]
+        accuracies = (rng.random((DRAWS, n, k)) < p_right).mean(axis=1)
+        return float(np.ptp(accuracies, axis=1).mean())
 
-    return gap(own[:, 1:]), gap(np.repeat(own[:, :1], k, axis=1)), n
+    return gap(cell_shares[:, 1:]), gap(np.repeat(cell_shares[:, :1], k, axis=1)), n

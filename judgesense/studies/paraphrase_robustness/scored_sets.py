@@ -62,15 +62,15 @@ def _summeval(rows: Places) -> Texts:
 def _tldr(rows: Places) -> Texts:
     for number, (place, row) in enumerate(rows, 1):
         info, summary = row["info"], row["summary"]
-        named = {"coherence": "coherence", "accuracy": "accuracy", "quality": "overall"}
-        rated = {name: summary["axes"][axis] for name, axis in named.items()}
-        if info.get("post") is not None and None not in rated.values():
+        axis_of = {"coherence": "coherence", "accuracy": "accuracy", "quality": "overall"}
+        ratings = {name: summary["axes"][axis] for name, axis in axis_of.items()}
+        if info.get("post") is not None and None not in ratings.values():
             yield (
                 place,
                 Scored(
                     f"tldr-{number}",
                     text_fields({**summary, **info}, place, summary="text", text="post"),
-                    {name: 1 + (rating - 1) * 4 / 6 for name, rating in rated.items()},
+                    {name: 1 + (rating - 1) * 4 / 6 for name, rating in ratings.items()},
                     str(info["id"]),
                     str(summary["policy"]),
                 ),

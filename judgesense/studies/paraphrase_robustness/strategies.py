@@ -75,8 +75,8 @@ def plurality(votes: Floats, gold: Floats) -> Floats:
     counts = (votes[..., None] == np.unique(votes[~np.isnan(votes)])).sum(axis=1)
     ahead = counts.max(axis=1)
     tied = (counts == ahead[:, None]).sum(axis=1)
-    right: Floats = ((votes == gold[:, None]).sum(axis=1) == ahead) / tied
-    return right
+    shares: Floats = ((votes == gold[:, None]).sum(axis=1) == ahead) / tied
+    return shares
 
 
 def by_judge(values: Floats) -> Floats:
@@ -89,10 +89,10 @@ def by_judge(values: Floats) -> Floats:
     >>> float(by_judge(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, np.nan]])).mean().round(6))
     0.333333
     """
-    given = ~np.isnan(values)
-    values, given = values[:, given.any(axis=0)], given[:, given.any(axis=0)]
+    is_given = ~np.isnan(values)
+    values, is_given = values[:, is_given.any(axis=0)], is_given[:, is_given.any(axis=0)]
     means = np.nanmean(values, axis=0)
-    parts = np.where(given, values - means, 0.0) * (len(values) / given.sum(axis=0))
+    parts = np.where(is_given, values - means, 0.0) * (len(values) / is_given.sum(axis=0))
     numbers: Floats = means.mean() + parts.mean(axis=1)
     return numbers
 
@@ -130,9 +130,9 @@ class Outcome:
     ) -> tuple[float, float | None, float | None]:
         """The mean of ``exact`` or ``gain``, and its 95% t interval over clusters within ``low``
         and 1."""
-        known = np.flatnonzero(~np.isnan(values))
-        ends = mean_t_cluster(values[known], [self.clusters[at] for at in known])
-        mean = float(values[known].mean())
+        scored = np.flatnonzero(~np.isnan(values))
+        ends = mean_t_cluster(values[scored], [self.clusters[at] for at in scored])
+        mean = float(values[scored].mean())
         if ends.low is None or ends.high is None:
             return mean, None, None
         return mean, max(low, ends.low), min(1.0, ends.high)
@@ -184,32 +184,21 @@ class Ballot:
         judge: str = "",
     ) -> Outcome:
         """The outcome of a strategy from its shares of right and of close scores, shape (n,)."""
-        known = ~np.isnan(shares[0])
-        gains = np.full((2, len(known)), np.nan)
-        for row, own, alone in zip(gains, shares, self._alone(), strict=True):
-            row[known] = by_judge(own[known, None] - alone[known])
-        return Outcome(
-            strategy,
-            self.name,
-            self.kind,
-            self.clusters,
-            *shares,
-            gains[0],
-            gains[1],
-            gap,
-            calls,
-            cost,
-            judge,
-        )
+        is_scored = ~np.isnan(shares[0])
+        gains = np.full((2, len(is_scored)), np.nan)
+        for row, strategy_shares, judge_shares in zip(gains, shares, self._alone(), strict=True):
+            row[is_scored] = by_judge(strategy_shares[is_scored, None] - judge_shares[is_scored])
+        names = strategy, self.name, self.kind, self.clusters
+        return Outcome(*names, *shares, gains[0], gains[1], gap, calls, cost, judge)
 
     def shares(self, scores: Floats) -> Shares:
         """Right scores (equal to the gold level when rounded, halves up) and close ones (within
         the tolerance of the human mean): 1 or 0, NaN of NaN. ``scores`` has shape (n, ...)."""
         shape = (-1,) + (1,) * (scores.ndim - 1)
-        right = np.floor(scores + 0.5) == self.gold.reshape(shape)
-        close = np.abs(scores - self.human.reshape(shape)) <= self.tolerance + _SLACK
-        missing = np.isnan(scores)
-        return np.where(missing, np.nan, right), np.where(missing, np.nan, close)
+        is_right = np.floor(scores + 0.5) == self.gold.reshape(shape)
+        is_close = np.abs(scores - self.human.reshape(shape)) <= self.tolerance + _SLACK
+        is_missing = np.isnan(scores)
+        return np.where(is_missing, np.nan, is_right), np.where(is_missing, np.nan, is_close)
 
     def _alone(self) -> Shares:
         """Each judge's shares over the wordings, shape (n, m)."""
@@ -223,53 +212,53 @@ class Ballot:
         levels, counts = np.unique(self.gold, return_counts=True)
         frequent = np.full(len(self.gold), levels[np.argmax(counts)])
         yield self.outcome(CONSTANT, self.shares(frequent), 0, np.zeros(2))
-        alone, every = self._alone(), self.costs.sum(axis=0)
+        judge_shares, total_cost = self._alone(), self.costs.sum(axis=0)
         gaps = np.ptp(self.shares(self.votes)[0].mean(axis=0), axis=0)
-        single = by_judge(alone[0]), by_judge(alone[1])
-        yield self.outcome(SINGLE, single, 1, every / m, float(gaps.mean()))
+        single = by_judge(judge_shares[0]), by_judge(judge_shares[1])
+        yield self.outcome(SINGLE, single, 1, total_cost / m, float(gaps.mean()))
         if m > 1:
-            yield from self._best_judge(alone, gaps)
-        for how in (METHODS if self.scale else METHODS[:1]) if m > 2 else ():
-            right, close = self.shares(aggregate(self.votes, how))
+            yield from self._best_judge(judge_shares, gaps)
+        for method in (METHODS if self.scale else METHODS[:1]) if m > 2 else ():
+            right, close = self.shares(aggregate(self.votes, method))
             if not self.scale:
                 right = close = plurality(self.votes[:, 0], self.gold)[:, None]
             gap = float(np.ptp(right.mean(axis=0)))
             shares = right.mean(axis=1), close.mean(axis=1)
-            yield self.outcome(f"panel, {how}", shares, m, every, gap)
+            yield self.outcome(f"panel, {method}", shares, m, total_cost, gap)
         if k > 1:
             right, close = self.shares(aggregate(self.votes.swapaxes(1, 2), "majority"))
-            yield self.outcome(SELF, (by_judge(right), by_judge(close)), k, every * k / m)
+            yield self.outcome(SELF, (by_judge(right), by_judge(close)), k, total_cost * k / m)
 
-    def _best_judge(self, alone: Shares, gaps: Floats) -> Iterator[Outcome]:
+    def _best_judge(self, judge_shares: Shares, gaps: Floats) -> Iterator[Outcome]:
         """The most accurate judge: each item is scored by the judge that the other items choose.
 
         Only judges that answered half of the items are choices. With fewer than ten clusters the
         choice is made on all items.
         """
-        right, close = alone
-        given = ~np.isnan(right)
-        often = np.flatnonzero(given.mean(axis=0) >= 0.5)
-        if not len(often):
+        right, close = judge_shares
+        has_score = ~np.isnan(right)
+        candidates = np.flatnonzero(has_score.mean(axis=0) >= 0.5)
+        if not len(candidates):
             return
 
         def choose(rows: Any) -> int:
-            known = given[rows][:, often]
-            sums = np.where(known, right[rows][:, often], 0.0).sum(axis=0)
-            return int(chosen(sums / np.maximum(known.sum(axis=0), 1)))
+            scored = has_score[rows][:, candidates]
+            sums = np.where(scored, right[rows][:, candidates], 0.0).sum(axis=0)
+            return int(chosen(sums / np.maximum(scored.sum(axis=0), 1)))
 
         at = choose(np.arange(len(right)))
-        weights = crossfit_weights(self.clusters, len(often), choose)
+        weights = crossfit_weights(self.clusters, len(candidates), choose)
         if weights is None:
-            weights = np.tile((np.arange(len(often)) == at).astype(float), (len(right), 1))
-        weights = np.where(given[:, often], weights, 0.0)
+            weights = np.tile((np.arange(len(candidates)) == at).astype(float), (len(right), 1))
+        weights = np.where(has_score[:, candidates], weights, 0.0)
         total = weights.sum(axis=1)
 
         def weighted(values: Floats) -> Floats:
-            sums = (weights * np.nan_to_num(values[:, often])).sum(axis=1)
+            sums = (weights * np.nan_to_num(values[:, candidates])).sum(axis=1)
             shares: Floats = np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
             return shares
 
-        best = int(often[at])
+        best = int(candidates[at])
         shares = weighted(right), weighted(close)
         yield self.outcome(BEST, shares, 1, self.costs[best], float(gaps[best]), self.judges[best])
 
@@ -279,11 +268,11 @@ def crossfit_accuracy(outcomes: Sequence[Outcome]) -> float | None:
     scored on; None without a strategy or with fewer than ten clusters."""
     if not outcomes:
         return None
-    scores = np.stack([one.exact for one in outcomes], axis=1)
-    known = np.flatnonzero(~np.isnan(scores).any(axis=1))
-    groups = [outcomes[0].clusters[at] for at in known]
-    scores = scores[known]
+    scores = np.stack([outcome.exact for outcome in outcomes], axis=1)
+    scored = np.flatnonzero(~np.isnan(scores).any(axis=1))
+    clusters = [outcomes[0].clusters[at] for at in scored]
+    scores = scores[scored]
     weights = crossfit_weights(
-        groups, len(outcomes), lambda rows: int(chosen(scores[rows].mean(axis=0)))
+        clusters, len(outcomes), lambda rows: int(chosen(scores[rows].mean(axis=0)))
     )
     return None if weights is None else float((weights * scores).sum(axis=1).mean())

@@ -28,20 +28,20 @@ from judgesense_dataset.embedded import VERIFIABILITIES
 )
 def strategies(s: StudyMeasurements) -> Iterator[Record]:
     """The strategies over all attributes."""
-    for name, own in by_strategy(s.outcomes).items():
-        gains = [one.mean("gain") for one in own]
+    for name, outcomes in by_strategy(s.outcomes).items():
+        gains = [outcome.mean("gain") for outcome in outcomes]
         yield {
             "strategy": name,
-            "n_attributes": len(own),
-            "accuracy": mean(one.mean("exact") for one in own),
+            "n_attributes": len(outcomes),
+            "accuracy": mean(outcome.mean("exact") for outcome in outcomes),
             "gain": mean(gains),
             "least_gain": min(gains),
             "most_gain": max(gains),
-            "near": mean(one.mean("near") for one in own),
-            "near_gain": mean(one.mean("near_gain") for one in own),
-            "gap": mean(one.gap for one in own),
-            "calls": mean(one.calls for one in own),
-            "tokens": mean(float(one.cost[0]) for one in own),
+            "near": mean(outcome.mean("near") for outcome in outcomes),
+            "near_gain": mean(outcome.mean("near_gain") for outcome in outcomes),
+            "gap": mean(outcome.gap for outcome in outcomes),
+            "calls": mean(outcome.calls for outcome in outcomes),
+            "tokens": mean(float(outcome.cost[0]) for outcome in outcomes),
             "paper_gain": paper(f"gain.{name.split(',')[0]}"),
         }
 
@@ -62,19 +62,19 @@ def strategies(s: StudyMeasurements) -> Iterator[Record]:
 def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
     """Which strategy is best on each kind of attributes, and by how much."""
     for kind in VERIFIABILITIES:
-        tried = by_strategy([one for one in s.outcomes if one.kind == kind])
-        single = tried.pop(SINGLE, [])
+        groups = by_strategy([outcome for outcome in s.outcomes if outcome.kind == kind])
+        single = groups.pop(SINGLE, [])
         scores = {
-            (name, field): float(np.mean([one.mean(field) for one in own]))
-            for name, own in tried.items()
+            (name, field): float(np.mean([outcome.mean(field) for outcome in outcomes]))
+            for name, outcomes in groups.items()
             for field in ("exact", "near")
-            if len(own) == len(single) and min(one.calls for one in own) > 1
+            if len(outcomes) == len(single) and min(outcome.calls for outcome in outcomes) > 1
         }
         if scores:
             name, field = best = max(scores, key=lambda key: scores[key])
             gain = {"exact": "gain", "near": "near_gain"}[field]
-            base = float(np.mean([one.mean("exact") for one in single]))
-            stated = published(NAME)[f"kind.{kind}.best"]
+            base = float(np.mean([outcome.mean("exact") for outcome in single]))
+            figure = published(NAME)[f"kind.{kind}.best"]
             yield {
                 "kind": kind,
                 "n_attributes": len(single),
@@ -82,10 +82,10 @@ def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
                 "strategy": name if field == "exact" else f"{name}, within τ",
                 "accuracy": scores[best],
                 "delta": scores[best] - base,
-                "gain": mean(one.mean(gain) for one in tried[name]),
-                "paper_best": stated.value,
-                "paper_delta": stated.value - published(NAME)[f"kind.{kind}.accuracy"].value,
-                "place": stated.place,
+                "gain": mean(outcome.mean(gain) for outcome in groups[name]),
+                "paper_best": figure.value,
+                "paper_delta": figure.value - published(NAME)[f"kind.{kind}.accuracy"].value,
+                "place": figure.place,
             }
 
 
@@ -106,20 +106,20 @@ def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
 )
 def mitigations(s: StudyMeasurements) -> Iterator[Record]:
     """Every strategy on every attribute."""
-    for one in s.outcomes:
-        tokens, dollars = one.cost.tolist()
+    for outcome in s.outcomes:
+        tokens, dollars = outcome.cost.tolist()
         yield {
-            "attribute": one.name,
-            "kind": one.kind,
-            "strategy": one.strategy,
-            "judge": one.judge,
-            **one.figures(),
-            "near_gain": one.mean("near_gain"),
-            "gap": one.gap,
-            "calls": one.calls,
+            "attribute": outcome.name,
+            "kind": outcome.kind,
+            "strategy": outcome.strategy,
+            "judge": outcome.judge,
+            **outcome.figures(),
+            "near_gain": outcome.mean("near_gain"),
+            "gap": outcome.gap,
+            "calls": outcome.calls,
             "tokens": tokens,
             "cost_usd": None if np.isnan(dollars) else dollars,
-            "n_items": one.n,
+            "n_items": outcome.n,
         }
 
 
@@ -150,23 +150,23 @@ PRODUCTION, MITIGATION = 0.65, 0.46
 )
 def tiers(s: StudyMeasurements) -> Iterator[Record]:
     """Which tier an attribute belongs to, by its kind and by what was measured."""
-    for name, own in grouped(s.rows, "attribute").items():
-        tier, setup, strategy = TIERS[own[0]["kind"]]
-        figures = means(own, "accuracy", "constant_accuracy", "gap", "sensitivity")
+    for name, members in grouped(s.rows, "attribute").items():
+        tier, setup, strategy = TIERS[members[0]["kind"]]
+        figures = means(members, "accuracy", "constant_accuracy", "gap", "sensitivity")
         accuracy = figures["accuracy"]
-        here = 1 if accuracy >= PRODUCTION else 2 if accuracy >= MITIGATION else 3
+        tier_here = 1 if accuracy >= PRODUCTION else 2 if accuracy >= MITIGATION else 3
         yield {
             "attribute": name,
-            "kind": own[0]["kind"],
+            "kind": members[0]["kind"],
             "tier": tier,
             "setup": setup,
-            "tier_here": 3 if accuracy <= figures["constant_accuracy"] else here,
+            "tier_here": 3 if accuracy <= figures["constant_accuracy"] else tier_here,
             **figures,
             "of_setup": mean(
-                one.mean("exact")
-                for one in s.outcomes
-                if (one.name, one.strategy) == (name, strategy)
+                outcome.mean("exact")
+                for outcome in s.outcomes
+                if (outcome.name, outcome.strategy) == (name, strategy)
             ),
-            "share_stable": mean(float(row["stable"] is True) for row in own),
-            "wording": mean(row["gaps"] and row["gaps"][0] - row["gaps"][1] for row in own),
+            "share_stable": mean(float(row["stable"] is True) for row in members),
+            "wording": mean(row["gaps"] and row["gaps"][0] - row["gaps"][1] for row in members),
         }

@@ -54,13 +54,13 @@ class StudyMeasurements:
 def kinds(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy and stability by verifiability."""
     counts, _ = stability(s.rows)
-    for kind, own in grouped(s.rows, "kind", VERIFIABILITIES).items():
+    for kind, members in grouped(s.rows, "kind", VERIFIABILITIES).items():
         stable, n = counts[kind]
         yield {
             "kind": kind,
-            **means(own, "accuracy"),
+            **means(members, "accuracy"),
             "paper_accuracy": paper(f"kind.{kind}.accuracy"),
-            **means(own, "constant_accuracy", "gap", "sensitivity", "consistency"),
+            **means(members, "constant_accuracy", "gap", "sensitivity", "consistency"),
             "n_stable": stable,
             "n_configurations": n,
             "share_stable": stable / n,
@@ -70,13 +70,13 @@ def kinds(s: StudyMeasurements) -> Iterator[Record]:
 
 def _stability_note(s: StudyMeasurements) -> str:
     counts, test = stability(s.rows)
-    total, of = (sum(column) for column in zip(*counts.values(), strict=True))
+    total, n = (sum(column) for column in zip(*counts.values(), strict=True))
     by_kind = "not tested (one kind, or no difference)"
     if test is not None:
         by_kind = f"χ²({test.dof}) = {number(test.statistic, 2)}, {p_value(test.pvalue)}"
     return (
         f"Stability by kind: {by_kind}. The paper: χ²(2) = 1.46, p = 0.482, 41.1% stable; here "
-        f"{total} of {of}. A judge that always gives the same score is stable, so first compare "
+        f"{total} of {n}. A judge that always gives the same score is stable, so first compare "
         "its accuracy with that of the constant score."
     )
 
@@ -92,11 +92,11 @@ def _stability_note(s: StudyMeasurements) -> str:
 )
 def tasks(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy and robustness by task."""
-    for group, own in grouped(s.rows, "group", SOURCES).items():
+    for group, members in grouped(s.rows, "group", SOURCES).items():
         row: dict[str, Any] = {"task": group}
         for name in ("accuracy", "sensitivity", "gap"):
-            row |= means(own, name) | {f"paper_{name}": paper(f"task.{group}.{name}")}
-        yield row | means(own, "gap_by_chance") | {"n_configurations": len(own)}
+            row |= means(members, name) | {f"paper_{name}": paper(f"task.{group}.{name}")}
+        yield row | means(members, "gap_by_chance") | {"n_configurations": len(members)}
 
 
 @table(
@@ -111,15 +111,15 @@ def tasks(s: StudyMeasurements) -> Iterator[Record]:
 )
 def attributes(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy by attribute: the mean over judges, and the best strategy."""
-    for name, own in grouped(s.rows, "attribute").items():
+    for name, members in grouped(s.rows, "attribute").items():
         tried = [o for o in s.outcomes if o.name == name and o.strategy not in (SINGLE, CONSTANT)]
-        best = max(tried, key=lambda one: one.mean("exact"), default=None)
+        best = max(tried, key=lambda outcome: outcome.mean("exact"), default=None)
         yield {
             "attribute": name,
-            "kind": own[0]["kind"],
-            **means(own, "accuracy"),
+            "kind": members[0]["kind"],
+            **means(members, "accuracy"),
             "paper_accuracy": paper(f"attribute.{name}.accuracy"),
-            **means(own, "constant_accuracy"),
+            **means(members, "constant_accuracy"),
             "best_strategy": None if best is None else best.strategy,
             "best_accuracy": crossfit_accuracy(tried),
             "paper_best": paper(f"attribute.{name}.best"),
@@ -138,23 +138,15 @@ def attributes(s: StudyMeasurements) -> Iterator[Record]:
 )
 def judges(s: StudyMeasurements) -> Iterator[Record]:
     """Judges by accuracy."""
+    figures = ("accuracy", "constant_accuracy", "gap", "sensitivity")
     rows = []
-    for name, own in grouped(s.rows, "judge").items():
-        share = sum(row["insensitive"] for row in own) / len(own)
+    for name, members in grouped(s.rows, "judge").items():
+        share = sum(row["insensitive"] for row in members) / len(members)
         rows.append(
             {
                 "judge": name,
-                **means(
-                    own,
-                    "accuracy",
-                    "constant_accuracy",
-                    "gap",
-                    "sensitivity",
-                    "consistency",
-                    "top_score",
-                    "option_mass",
-                ),
-                "n_attributes": len(own),
+                **means(members, *figures, "consistency", "top_score", "option_mass"),
+                "n_attributes": len(members),
                 "insensitive": share,
                 "finding": "insensitive, not robust" if share >= 0.5 else "",
             }
@@ -173,13 +165,13 @@ def judges(s: StudyMeasurements) -> Iterator[Record]:
 )
 def tolerance(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy by tolerance."""
-    for kind, own in {**grouped(s.rows, "kind", VERIFIABILITIES), "all": s.rows}.items():
+    for kind, members in {**grouped(s.rows, "kind", VERIFIABILITIES), "all": s.rows}.items():
         within = {
-            f"within_{tau:g}".replace(".", "_"): mean(row["within"][tau] for row in own)
+            f"within_{tau:g}".replace(".", "_"): mean(row["within"][tau] for row in members)
             for tau in TOLERANCES
         }
-        rounded = mean(row["accuracy"] for row in own)
-        yield {"kind": kind, **means(own, "unrounded"), "rounded": rounded, **within}
+        rounded = mean(row["accuracy"] for row in members)
+        yield {"kind": kind, **means(members, "unrounded"), "rounded": rounded, **within}
 
 
 @table(
@@ -195,16 +187,16 @@ def tolerance(s: StudyMeasurements) -> Iterator[Record]:
 def stated(s: StudyMeasurements) -> Iterator[Record]:
     """The figures of single judges, of proprietary ones, and of people."""
     by_judge = list(grouped(s.rows, "judge").values())
-    accuracies = [[row["accuracy"] for row in own] for own in by_judge]
+    accuracies = [[row["accuracy"] for row in members] for members in by_judge]
 
     def above(level: float, attribute: str) -> list[float]:
-        own = [r["accuracy"] > level for r in s.rows if r["attribute"].endswith(attribute)]
-        return [float(sum(own))] if own else []
+        is_above = [r["accuracy"] > level for r in s.rows if r["attribute"].endswith(attribute)]
+        return [float(sum(is_above))] if is_above else []
 
     ours = {
-        "accuracy": [float(np.mean(own)) for own in accuracies],
-        "lowest attribute": [min(own) for own in accuracies],
-        "highest attribute": [max(own) for own in accuracies],
+        "accuracy": [float(np.mean(members)) for members in accuracies],
+        "lowest attribute": [min(members) for members in accuracies],
+        "highest attribute": [max(members) for members in accuracies],
         "above 0.90 on understandability": above(0.90, "understandability"),
         "above 0.51 on interestingness": above(0.51, "interestingness"),
     }
@@ -237,6 +229,6 @@ def stated(s: StudyMeasurements) -> Iterator[Record]:
 )
 def configurations(s: StudyMeasurements) -> Iterator[Record]:
     """Every judge on every attribute."""
-    hidden = ("cell", "group", "within", "gaps", "insensitive")
+    inner_fields = ("cell", "group", "within", "gaps", "insensitive")
     for row in sorted(s.rows, key=lambda row: str(row["attribute"])):
-        yield {name: value for name, value in row.items() if name not in hidden}
+        yield {name: value for name, value in row.items() if name not in inner_fields}

@@ -50,28 +50,28 @@ def attributes_of(
     Raises:
         JudgeSenseError: an unknown name, or no attribute is left.
     """
-    known = load_attributes()
+    attributes = load_attributes()
     if unknown := [group for group in groups or () if group not in SOURCES]:
         raise JudgeSenseError(f"unknown task {unknown[0]!r}; choose from {', '.join(SOURCES)}")
     if names is not None:
-        wanted = [_full_name(name, known) for name in names]
+        keys = [_full_name(name, attributes) for name in names]
     else:
-        wanted = [n for n, one in known.items() if groups is None or one.group in groups]
+        keys = [n for n, a in attributes.items() if groups is None or a.group in groups]
     if paper:
         printed = load_templates(PAPER_FILE)
-        known = {n: replace(known[n], templates=entry) for n, entry in printed.items()}
+        attributes = {n: replace(attributes[n], templates=entry) for n, entry in printed.items()}
         if names is None:
-            wanted = [name for name in wanted if name in known]
-        if not wanted or set(wanted) - known.keys():
-            raise JudgeSenseError(f"the paper prints wordings only of {', '.join(known)}")
-    return {name: known[name] for name in wanted}
+            keys = [name for name in keys if name in attributes]
+        if not keys or set(keys) - attributes.keys():
+            raise JudgeSenseError(f"the paper prints wordings only of {', '.join(attributes)}")
+    return {name: attributes[name] for name in keys}
 
 
-def _full_name(name: str, known: Iterable[str]) -> str:
+def _full_name(name: str, attributes: Iterable[str]) -> str:
     """An attribute's name with its task; JudgeSenseError lists the attributes if unknown."""
-    matches = [task for task in known if name in (task, task.split("-", 1)[1])]
+    matches = [task for task in attributes if name in (task, task.split("-", 1)[1])]
     if len(matches) != 1:
-        raise JudgeSenseError(f"unknown attribute {name!r}; choose from {', '.join(known)}")
+        raise JudgeSenseError(f"unknown attribute {name!r}; choose from {', '.join(attributes)}")
     return matches[0]
 
 
@@ -79,18 +79,18 @@ def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
     """The source of each group: the given or the default one; JudgeSenseError if unknown."""
     if unknown := [group for group in data if group not in SOURCES]:
         raise JudgeSenseError(f"--source: unknown task {unknown[0]}; use {', '.join(SOURCES)}")
-    chosen = {group: data.get(group, SOURCES[group][0]) for group in dict.fromkeys(groups)}
-    for group, source in chosen.items():
+    source_of = {group: data.get(group, SOURCES[group][0]) for group in dict.fromkeys(groups)}
+    for group, source in source_of.items():
         if source not in SOURCES[group] and not Path(source).is_file():
             raise JudgeSenseError(
                 f"--source {group}={source}: no such file; name a file, or one of "
                 f"{', '.join(SOURCES[group])}"
             )
-    return chosen
+    return source_of
 
 
 def sample(
-    wanted: Mapping[str, Attribute],
+    attributes: Mapping[str, Attribute],
     data: Mapping[str, str],
     reader: Reader,
     n: int,
@@ -111,16 +111,16 @@ def sample(
     items: list[Item] = []
     human: dict[str, dict[str, float]] = {}
     notes = []
-    for group in dict.fromkeys(attribute.group for attribute in wanted.values()):
-        own = {name: a for name, a in wanted.items() if a.group == group}
-        scored, note = _read(group, data[group], own, reader)
+    for group in dict.fromkeys(attribute.group for attribute in attributes.values()):
+        of_group = {name: a for name, a in attributes.items() if a.group == group}
+        scored, note = _read(group, data[group], of_group, reader)
         distinct = list({tuple(s.fields.values()): s for s in reversed(scored)}.values())[::-1]
-        drawn = _stratified(distinct, own, n, seed)
-        notes.append(f"{group}: {len(drawn)} of {len(distinct)} distinct texts from {note}")
-        for name, attribute in own.items():
+        drawn_texts = _stratified(distinct, of_group, n, seed)
+        notes.append(f"{group}: {len(drawn_texts)} of {len(distinct)} distinct texts from {note}")
+        for name, attribute in of_group.items():
             entry = attribute.templates
             templates[name] = TaskTemplates(entry.task, entry.templates[:wordings])
-            human[name] = {s.item_id: s.human[name] for s in drawn}
+            human[name] = {s.item_id: s.human[name] for s in drawn_texts}
             items += [
                 Item(
                     s.item_id,
@@ -131,7 +131,7 @@ def sample(
                     s.system_id,
                     data[group],
                 )
-                for s in drawn
+                for s in drawn_texts
             ]
     return build(templates, items, design="full", seed=seed), human, notes
 
@@ -142,76 +142,76 @@ def level(mean: float, levels: Sequence[str]) -> str:
 
 
 def _stratified(
-    scored: Sequence[Scored], wanted: Mapping[str, Attribute], n: int, seed: int
+    scored: Sequence[Scored], attributes: Mapping[str, Attribute], n: int, seed: int
 ) -> list[Scored]:
     """n texts (or all), one per band in turn, least used clusters first."""
     ends = {
         name: (float(a.templates.task.labels[0]), float(a.templates.task.labels[-1]))
-        for name, a in wanted.items()
+        for name, a in attributes.items()
     }
     pools: dict[int, list[Scored]] = {}
-    for one in shuffled(scored, generator(seed, "attributes")):
-        shares = [(one.human[name] - low) / (high - low) for name, (low, high) in ends.items()]
+    for text in shuffled(scored, generator(seed, "attributes")):
+        shares = [(text.human[name] - low) / (high - low) for name, (low, high) in ends.items()]
         band = min(BANDS - 1, int(sum(shares) / len(shares) * BANDS))
-        pools.setdefault(band, []).append(one)
-    used: Counter[str] = Counter()
-    chosen: list[Scored] = []
-    while len(chosen) < min(n, len(scored)):
+        pools.setdefault(band, []).append(text)
+    uses: Counter[str] = Counter()
+    texts: list[Scored] = []
+    while len(texts) < min(n, len(scored)):
         for key in sorted(pools):
-            if pools[key] and len(chosen) < n:
-                best = min(pools[key], key=lambda one: used[one.cluster_id or one.item_id])
-                pools[key].remove(best)
-                used[best.cluster_id or best.item_id] += 1
-                chosen.append(best)
-    return chosen
+            if pools[key] and len(texts) < n:
+                pick = min(pools[key], key=lambda text: uses[text.cluster_id or text.item_id])
+                pools[key].remove(pick)
+                uses[pick.cluster_id or pick.item_id] += 1
+                texts.append(pick)
+    return texts
 
 
 def _read(
-    group: str, source: str, own: Mapping[str, Attribute], reader: Reader
+    group: str, source: str, attributes: Mapping[str, Attribute], reader: Reader
 ) -> tuple[list[Scored], str]:
     """Every text of a source with its scores by attribute, and a description of the source."""
     if source not in SOURCES[group]:
-        texts, note = _own_file(Path(source), own), source
+        texts, note = _own_file(Path(source), attributes), source
     else:
-        known = (MIRRORED if reader.mirror and source in MIRRORED else SETS)[source]
-        place = known.hub_id, known.config, known.split
+        scored_set = (MIRRORED if reader.mirror and source in MIRRORED else SETS)[source]
+        place = scored_set.hub_id, scored_set.config, scored_set.split
         try:
-            table = reader.split(*place, known.columns, known.licence)
+            table = reader.split(*place, scored_set.columns, scored_set.licence)
         except JudgeSenseError as error:
             raise JudgeSenseError(
                 f"{error}. Use your own file (--source {group}=FILE), or leave out this task by "
                 "naming the others (--tasks)"
             ) from error
-        texts, note = known.read(table), known.note.format(where=table.where)
+        texts, note = scored_set.read(table), scored_set.note.format(where=table.where)
     scored = [
         replace(
-            one,
+            text,
             human={
-                name: _on_scale(one.human[a.attribute], a, f"{place}, {a.attribute}")
-                for name, a in own.items()
+                name: _on_scale(text.human[a.attribute], a, f"{place}, {a.attribute}")
+                for name, a in attributes.items()
             },
         )
-        for place, one in texts
+        for place, text in texts
     ]
     if not scored:
         raise JudgeSenseError(f"{source}: the file has no rows")
     return scored, note
 
 
-def _own_file(path: Path, own: Mapping[str, Attribute]) -> Texts:
+def _own_file(path: Path, attributes: Mapping[str, Attribute]) -> Texts:
     """Your own file: a column per field of the texts, and a column per attribute."""
-    fields = sorted(set().union(*(a.templates.fields for a in own.values())))
-    seen: set[str] = set()
+    fields = sorted(set().union(*(a.templates.fields for a in attributes.values())))
+    ids: set[str] = set()
     for number, record in enumerate(read_table(path), 1):
         row, place = record.values, record.place
-        if missing := {*fields, *(a.attribute for a in own.values())} - row.keys():
+        if missing := {*fields, *(a.attribute for a in attributes.values())} - row.keys():
             raise JudgeSenseError(
                 f"{place}: the {min(missing)!r} column is missing; the file has {', '.join(row)}"
             )
         item_id = str(row.get("item_id") or f"{path.stem}-{number}")
-        if item_id in seen:
+        if item_id in ids:
             raise JudgeSenseError(f"{place}: the id {item_id!r} appears twice")
-        seen.add(item_id)
+        ids.add(item_id)
         yield (
             place,
             Scored(

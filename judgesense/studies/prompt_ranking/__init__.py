@@ -51,27 +51,27 @@ def prompt_ranking(
     check_models(responders)
     plan.check_sizes(plan.limit, "limit")
     wordings = {task: prompts_of(task) for task in plan.tasks}
-    drawn, shown = {}, {}
+    samples, examples = {}, {}
     for task in plan.tasks:
         name = task.removesuffix(FEW_SHOT)
-        drawn[task] = draw(name, plan.limit, plan.seed, mirror, out)
+        samples[task] = draw(name, plan.limit, plan.seed, mirror, out)
         # The first items of a larger draw are those of the smaller one.
-        more = plan.limit + SHOTS if task != name else None
-        shown[task] = more and draw(name, more, plan.seed, mirror, out / "few-shot").items[-SHOTS:]
+        n = plan.limit + SHOTS if task != name else None
+        examples[task] = n and draw(name, n, plan.seed, mirror, out / "few-shot").items[-SHOTS:]
     grids = [
         grid
         for task in plan.tasks
         for grid in ask(
             task,
             responders,
-            drawn[task].items,
+            samples[task].items,
             wordings[task],
             plan.scorings,
             plan.max_tokens,
             out,
             note,
             plan.seed,
-            shown[task] or (),
+            examples[task] or (),
         )
     ]
     settings = {
@@ -79,12 +79,12 @@ def prompt_ranking(
         "responders": sorted({grid.model for grid in grids}),
         "prompts": [f"{len(texts)} of {task}" for task, texts in wordings.items()],
         "wordings": provenance(),
-        "items": [f"{task}: {found.words}" for task, found in drawn.items()],
+        "items": [f"{task}: {sample.words}" for task, sample in samples.items()],
         "max_tokens": plan.max_tokens,
     }
     names = short_names({grid.model for grid in grids})
     grids = [replace(grid, model=names[grid.model]) for grid in grids]
-    texts = {name: text for found in wordings.values() for name, text in found.items()}
+    texts = {name: text for sample in wordings.values() for name, text in sample.items()}
     return _result(grids, plan, settings, texts)
 
 
@@ -113,5 +113,5 @@ def _result(
     texts: Mapping[str, str],
 ) -> Result:
     z = [plan.z, *plan.more_z] if plan.more_z else plan.z
-    fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": z, "seed": plan.seed}
-    return SPEC.result(measure(grids, plan, texts), {**settings, **fixed})
+    plan_settings = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": z, "seed": plan.seed}
+    return SPEC.result(measure(grids, plan, texts), {**settings, **plan_settings})

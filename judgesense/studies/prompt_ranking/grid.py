@@ -144,21 +144,21 @@ def ask(
     )
     for model, rows in logs.items():
         failed = {item for (_, item), row in rows.items() if row["text"] is None}
-        kept = [item for item in items if item.item_id not in failed]
-        if not kept:
+        common = [item for item in items if item.item_id not in failed]
+        if not common:
             raise JudgeSenseError(
                 f"{model}, {task}: no item was answered under every prompt; see the error column "
                 f"of its answers in {out / 'answers'}"
             )
-        cells = [rows[name, item.item_id] for name in prompts for item in kept]
-        asked = kept * len(prompts)
-        ids = tuple(item.item_id for item in kept)
+        cells = [rows[name, item.item_id] for name in prompts for item in common]
+        item_of_cell = common * len(prompts)
+        ids = tuple(item.item_id for item in common)
         of_model = partial(PromptScores, task, model, prompts=tuple(prompts), items=ids)
         if texts:
-            match = _match_texts([cell["text"] for cell in cells], asked, numbers)
+            match = _match_texts([cell["text"] for cell in cells], item_of_cell, numbers)
             yield of_model(
                 scoring="generate",
-                scores=_table(match, kept),
+                scores=_table(match, common),
                 unread=match.n_unread / match.n,
                 cut=sum(cell["finish_reason"] == "length" for cell in cells) / len(cells),
                 left_out=len(failed),
@@ -169,8 +169,8 @@ def ask(
                 raise JudgeSenseError(
                     f"{model} gives no option probabilities; use --scoring generate"
                 )
-            match = match_likelihood(logprobs, [item.correct or 0 for item in asked])
-            scores = _table(match, kept)
+            match = match_likelihood(logprobs, [item.correct or 0 for item in item_of_cell])
+            scores = _table(match, common)
             yield of_model(scoring="options", scores=scores, left_out=len(failed))
 
 
@@ -214,7 +214,7 @@ def read_scores(path: Path) -> list[PromptScores]:
                 f"{record.place}: prompt {row.prompt!r} on item {row.item!r} appears twice"
             )
         cells[row.prompt, row.item] = row.score
-    found = []
+    tables = []
     for (task, model), cells in groups.items():
         prompts = tuple(dict.fromkeys(prompt for prompt, _ in cells))
         items = tuple(dict.fromkeys(item for _, item in cells))
@@ -229,8 +229,8 @@ def read_scores(path: Path) -> list[PromptScores]:
                 "score on every item"
             )
         table = np.array([[cells[prompt, item] for item in items] for prompt in prompts])
-        found.append(PromptScores(task, model, "", prompts, items, table))
-    return found
+        tables.append(PromptScores(task, model, "", prompts, items, table))
+    return tables
 
 
 SIZES = (50, 100, 200)
@@ -273,28 +273,28 @@ class RankingPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for what, given, known in (
+        for noun, names, choices in (
             ("task", self.tasks, [t + v for t in (*TASKS, *MORE_TASKS) for v in ("", FEW_SHOT)]),
             ("scoring", self.scorings, SCORINGS),
         ):
-            if unknown := [name for name in given if name not in known]:
+            if unknown := [name for name in names if name not in choices]:
                 raise JudgeSenseError(
-                    f"unknown {what} {unknown[0]!r}; choose from {', '.join(known)}"
+                    f"unknown {noun} {unknown[0]!r}; choose from {', '.join(choices)}"
                 )
         if not self.sizes or min(self.sizes) < 2:
             raise JudgeSenseError(f"sizes must be numbers of at least 2, got {list(self.sizes)}")
-        for name, least in {"seeds": 3, "max_tokens": 1, "k": 1}.items():
-            if getattr(self, name) < least:
-                raise JudgeSenseError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        for name, floor in {"seeds": 3, "max_tokens": 1, "k": 1}.items():
+            if getattr(self, name) < floor:
+                raise JudgeSenseError(f"{name} must be at least {floor}, got {getattr(self, name)}")
         for z in (self.z, *self.more_z):
             if not 0 <= z < math.inf:
                 raise JudgeSenseError(f"z must be a finite number of at least 0, got {z}")
 
-    def check_sizes(self, n_items: int, where: str) -> None:
+    def check_sizes(self, n_items: int, place: str) -> None:
         """Raise JudgeSenseError unless every subset is smaller than the set of items."""
         if max(self.sizes) >= n_items:
             raise JudgeSenseError(
-                f"{where}: subsets of {max(self.sizes)} of {n_items} items are the same for every "
+                f"{place}: subsets of {max(self.sizes)} of {n_items} items are the same for every "
                 "seed; use more items or smaller sizes"
             )
 

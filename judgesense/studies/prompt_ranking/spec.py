@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from judgesense.reporting.study_result import Record, Value
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.ranking import PairFlips
 from judgesense.statistics.ranks import chosen, competition_ranks
 from judgesense.statistics.sensitivity import prompt_sensitivity
 from judgesense.studies.common.figures import Lines
-from judgesense.studies.common.study import Figure, Record, Study, Tables, Value, published, table
+from judgesense.studies.common.study import Figure, Study, Tables, published, table
 from judgesense.studies.prompt_ranking.grid import (
     FEW_SHOT,
     REDRAWS,
@@ -125,8 +126,8 @@ def near_ties(ranking: Ranking) -> Iterator[Record]:
             inside = (flips.gap >= low) & (flips.gap < (high if high <= 1 else np.inf))
             gap = f"{low:.2f} to {high:.2f}" if high <= 1 else f"{low:.2f} or more"
             yield {**cell.key, "gap": gap, **_flips(flips, inside)}
-        near = _flips(flips, flips.near_tied)
-        yield {**cell.key, "gap": "not told apart by all items", **near}
+        ties = _flips(flips, flips.near_tied)
+        yield {**cell.key, "gap": "not told apart by all items", **ties}
 
 
 def _flips(flips: PairFlips, pairs: Bools) -> dict[str, Value]:
@@ -182,7 +183,7 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
     """The figures that the paper states; none beside a score table of other tasks."""
     for key, figure in published(STUDY).items() if ranking.texts else ():
         task, size, model, measure = key.split("/")
-        ours = [
+        values = [
             value
             for cell in ranking.cells
             if cell.grid.task == task and cell.size == int(size)
@@ -193,7 +194,7 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
             "size": int(size),
             "model": model,
             "measure": measure.replace("_", " "),
-            **figure.beside(ours),
+            **figure.beside(values),
         }
 
 
@@ -212,28 +213,28 @@ def few_shot(ranking: Ranking) -> Iterator[Record]:
         plain = grids.get(grid.series.replace(FEW_SHOT, ""))
         if plain is None or plain is grid:
             continue
-        both = [item for item in plain.items if item in grid.items]
-        one, two = (
-            each.scores[:, [each.items.index(item) for item in both]] for each in (plain, grid)
+        items = [item for item in plain.items if item in grid.items]
+        plain_scores, scores = (
+            side.scores[:, [side.items.index(item) for item in items]] for side in (plain, grid)
         )
-        shift = mean_t_cluster((two - one).mean(axis=0))
-        means = one.mean(axis=1), two.mean(axis=1)
+        shift = mean_t_cluster((scores - plain_scores).mean(axis=0))
+        means = plain_scores.mean(axis=1), scores.mean(axis=1)
         best = [grid.prompts[int(chosen(values))] for values in means]
         yield {
             "task": plain.name,
             "model": grid.model,
-            "zero_shot": float(one.mean()),
-            "few_shot": float(two.mean()),
-            "shift": float((two - one).mean()),
+            "zero_shot": float(plain_scores.mean()),
+            "few_shot": float(scores.mean()),
+            "shift": float((scores - plain_scores).mean()),
             "ci_low": shift.low,
             "ci_high": shift.high,
-            "changed": float((one != two).mean()),
+            "changed": float((plain_scores != scores).mean()),
             "helped": int((means[1] > means[0]).sum()),
             "n_prompts": len(grid.prompts),
             "spearman": prompt_sensitivity(np.transpose(means)).mean_spearman,
             "best_zero_shot": best[0],
             "best_few_shot": best[1],
-            "n_items": len(both),
+            "n_items": len(items),
         }
 
 
@@ -280,7 +281,7 @@ FIGURES = (
             ranking,
             "How often two seeds order two prompts oppositely, by their gap on all items",
         ),
-        lambda _, made: (row for row in made["near_ties"].rows if row["gap"][0].isdigit()),
+        lambda _, results: (row for row in results["near_ties"].rows if row["gap"][0].isdigit()),
         Lines(
             x="gap",
             y="flip_rate",
@@ -297,29 +298,29 @@ def findings(ranking: Ranking, _: Tables) -> Iterator[str]:
     """How stable the rankings are, where pairs flip, and whether LCB chooses better."""
     for cells in ranking.series:
         small, large = cells[0], cells[-1]
-        more = [large] if large is not small else []
-        rho = join([f"{number(c.stability.spearman_mean, 2)} at {c.size}" for c in (small, *more)])
-        wins = join([f"{c.stability.unique_top1} at {c.size}" for c in (small, *more)])
+        last = [large] if large is not small else []
+        rho = join([f"{number(c.stability.spearman_mean, 2)} at {c.size}" for c in (small, *last)])
+        wins = join([f"{c.stability.unique_top1} at {c.size}" for c in (small, *last)])
         yield (
             f"for {small.name}, the rank correlation between seeds is {rho} items. Of "
             f"{len(small.grid.prompts)} prompts, the number that win under at least one of "
             f"{ranking.seeds} seeds is {wins} items"
         )
-        near = small.flips.near_tied
-        share = small.flips.share_of_flips(near)
+        ties = small.flips.near_tied
+        share = small.flips.share_of_flips(ties)
         if share is not None:
             yield (
                 f"for {small.name}, {percent(share)} of all flips at {small.size} items are "
-                f"between near-ties, the {percent(float(near.mean()))} of prompt pairs that even "
+                f"between near-ties, the {percent(float(ties.mean()))} of prompt pairs that even "
                 f"all {len(small.grid.items)} items do not tell apart"
             )
     gains = [(cell.gain["gain_low"], cell.gain["gain_high"], cell) for cell in ranking.cells]
     clear = [_where(cell) for low, high, cell in gains if low > 0 or high < 0]
     ends = sorted(ranking.cells, key=lambda cell: cell.gain["gain"])
-    worst, best = (f"{signed(c.gain['gain'], 4)} ({_where(c)})" for c in (ends[0], ends[-1]))
+    bottom, top = (f"{signed(c.gain['gain'], 4)} ({_where(c)})" for c in (ends[0], ends[-1]))
     yield (
         f"the expected gain of choosing by LCB (z = {ranking.z:g}) rather than by the mean, over "
-        f"{REDRAWS} sets of seeds, is from {worst} to {best}. The middle 95% of the sets excludes "
+        f"{REDRAWS} sets of seeds, is from {bottom} to {top}. The middle 95% of the sets excludes "
         "0 " + (f"for {join(clear)}" if clear else "in no case")
     )
 
