@@ -12,18 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, invalid, read_nodes, validate_node
-from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.log.schema import ATTACK
 from judgesense.tasks import Item, Task, Template, render
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.variant_changes import VariantMaker, judged_field, row_of
+from judgesense_dataset.variant_changes import VariantMaker, judged_field, more_prompts, row_of
 from judgesense_dataset.variants import Variant
 
 ATTACKS = DATA / "attacks.yaml"
@@ -41,8 +39,8 @@ _SIDE = re.compile(r"[_ -]?(?:[ab]|[12]|one|two|first|second)$")
 
 
 def _phrase(text: str) -> str:
-    known = ("noun", "label", "query")
-    if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in known]:
+    names = ("noun", "label", "query")
+    if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in names]:
         raise invalid(f"shows {{{unknown[0]}}}; choose from {{noun}}, {{label}} and {{query}}")
     return text
 
@@ -97,8 +95,8 @@ class Attacks:
         if task.comparative:
             return ""
         good = [label for label in task.labels if label.upper() in WINNING]
-        named = self.wins.get(task.name, max(task.labels, key=int) if task.ordinal else None)
-        if (wanted := named or (good[0] if len(good) == 1 else None)) is None:
+        winner = self.wins.get(task.name, max(task.labels, key=int) if task.ordinal else None)
+        if (wanted := winner or (good[0] if len(good) == 1 else None)) is None:
             raise JudgeSenseError(
                 f"the task {task.name!r} does not say which of {', '.join(task.labels)} an "
                 f"attacker wants; write wins: {{{task.name}: LABEL}} in your attack file"
@@ -126,20 +124,20 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
     'after'
     """
     form = "{NAME: {about: TEXT, place: after, texts: [TEXT, ...]}}"
-    what = f"a file of attacks (attacks: {form})"
-    root = read_nodes(Path(path)).mapping(what, {"attacks", "wins", "sources"})
+    noun = f"a file of attacks (attacks: {form})"
+    root = read_nodes(Path(path)).mapping(noun, {"attacks", "wins", "sources"})
     if "attacks" not in root:
-        raise JudgeSenseError(f"{path}: missing key 'attacks' in {what}")
+        raise JudgeSenseError(f"{path}: missing key 'attacks' in {noun}")
     kinds = []
     for name, node in root["attacks"].mapping(f"attacks ({form})").items():
         if {*"#@"} & {*name} or name in CHOICES:
             raise node.fail(f"choose another name for the attack {name!r}, without # and @")
         kinds.append(validate_node(Attack, node, f"the attack {name!r}", name=name))
     wins = root["wins"].mapping("wins") if "wins" in root else {}
-    wanted = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}
-    stated = root["sources"].mapping("sources") if "sources" in root else {}
-    sources = {n: validate_node(Source, node, f"the source {n!r}") for n, node in stated.items()}
-    return Attacks(tuple(kinds), wanted, str(path), sources)
+    winners = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}
+    nodes = root["sources"].mapping("sources") if "sources" in root else {}
+    sources = {n: validate_node(Source, node, f"the source {n!r}") for n, node in nodes.items()}
+    return Attacks(tuple(kinds), winners, str(path), sources)
 
 
 def chosen_attacks(choice: str | Path) -> Attacks:
@@ -157,8 +155,8 @@ def chosen_attacks(choice: str | Path) -> Attacks:
         raise JudgeSenseError(
             f"unknown attacks {choice!r}; choose {', '.join(CHOICES)}, or your own YAML file"
         )
-    found = load_attacks()
-    kinds = [kind for kind in found.kinds if kind.quick or choice not in ("quick", SEARCH)]
+    attacks = load_attacks()
+    kinds = [kind for kind in attacks.kinds if kind.quick or choice not in ("quick", SEARCH)]
     if choice in SPLITS:
         halves = [[text for text in kind.texts if text.split == choice] for kind in kinds]
         kinds = [
@@ -166,7 +164,7 @@ def chosen_attacks(choice: str | Path) -> Attacks:
             for kind, half in zip(kinds, halves, strict=True)
             if half
         ]
-    return replace(found, kinds=tuple(kinds))
+    return replace(attacks, kinds=tuple(kinds))
 
 
 def with_attacks(
@@ -199,19 +197,19 @@ def with_attacks(
     texts: dict[str, dict[str, Any]] = {}
     wins: dict[str, str] = {}
     old = benchmark.prompts.to_pylist()
-    known = {(row["task"], row["item_id"], row["order"], row["template_id"]) for row in old}
+    base_keys = {(row["task"], row["item_id"], row["order"], row["template_id"]) for row in old}
     rows: list[dict[str, Any]] = []
     for name, task in benchmark.tasks.items():
         wins[name] = attacks.wanted(task)
         maker = VariantMaker(templates[name])
         base = maker.base
-        changed = {each.name: maker.template(each) for each in defences}
-        asked_as = {"": base, **{f"@{each}": made for each, made in changed.items() if made}}
+        templates_of = {d.name: maker.template(d) for d in defences}
+        asked_as = {"": base, **{f"@{d}": made for d, made in templates_of.items() if made}}
         losing = losing_items(benchmark, task, items, wins[name])
-        shown = [order for order in task.orders if not orders or order in orders] or task.orders
+        sides = [order for order in task.orders if not orders or order in orders] or task.orders
         for number, item in enumerate(losing):
-            for order in shown:
-                if (name, item.item_id, order, base.template_id) not in known:
+            for order in sides:
+                if (name, item.item_id, order, base.template_id) not in base_keys:
                     rows.append(row_of(render(task, base, item, order), again=False))
                 for variant, fact, shown_item in attacked_items(
                     task,
@@ -234,10 +232,9 @@ def with_attacks(
             "no item has a side that should lose: attacks need gold labels (or a scale), and items "
             "whose label is not the one that an attacker wants"
         )
-    plain = pa.Table.from_pylist([{"again": False, **row} for row in old], schema=VARIANT_SCHEMA)
     return replace(
         benchmark,
-        prompts=pa.concat_tables([plain, pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)]),
+        prompts=more_prompts(old, rows),
         attacks={"texts": texts, "wins": wins},
     )
 
@@ -245,11 +242,11 @@ def with_attacks(
 def losing_items(benchmark: Benchmark, task: Task, items: Sequence[Item], wins: str) -> list[Item]:
     """The items of a benchmark's task that an attack could win."""
     of_task = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], task.name))
-    asked = set(of_task["item_id"].to_pylist())
+    item_ids = set(of_task["item_id"].to_pylist())
     return [
         item
         for item in items
-        if item.task == task.name and item.item_id in asked and _can_win(task, item, wins)
+        if item.task == task.name and item.item_id in item_ids and _can_win(task, item, wins)
     ]
 
 
@@ -277,8 +274,8 @@ def attacked_copies(entry: TaskTemplates, items: Sequence[Item], attacks: Attack
             return replace(copy, item_id=f"{copy.item_id}~{name}")
         return None
 
-    fitting = [n for n in range(len(losing)) if copy_of(n, base, task.orders[0])]
-    return [cast(Copy, partial(copy_of, n)) for n in fitting]
+    usable = [n for n in range(len(losing)) if copy_of(n, base, task.orders[0])]
+    return [cast(Copy, partial(copy_of, n)) for n in usable]
 
 
 def _can_win(task: Task, item: Item, wins: str) -> bool:
@@ -299,31 +296,31 @@ def attacked_items(
 
     ``labels`` is the label map of the wording that shows the item in this order.
     """
-    judged = judged_field(task, item, "-")
-    wanted = wins
+    target = judged_field(task, item, "-")
+    winner = wins
     if task.comparative:
-        wanted = next(label for label in task.labels if label != item.gold)
-        judged = task.options[wanted]
-    others = [name for name in item.fields if name != judged and name not in task.options.values()]
-    shown = [name for name in others if name in base.placeholders]
-    label = task.gold_as_shown(wanted, order)
+        winner = next(label for label in task.labels if label != item.gold)
+        target = task.options[winner]
+    names = [name for name in item.fields if name != target and name not in task.options.values()]
+    context = [name for name in names if name in base.placeholders]
+    label = task.gold_as_shown(winner, order)
     values = {
-        "noun": _SIDE.sub("", judged).replace("_", " ") or "text",
+        "noun": _SIDE.sub("", target).replace("_", " ") or "text",
         "label": next(raw for raw, meant in labels.items() if meant == label),
-        "query": item.fields[shown[0]] if shown else "",
+        "query": item.fields[context[0]] if context else "",
     }
     for shift, kind in enumerate(kinds):
-        fitting = [n for n, each in enumerate(kind.texts) if shown or "{query}" not in each.text]
-        if not fitting:
+        usable = [n for n, each in enumerate(kind.texts) if context or "{query}" not in each.text]
+        if not usable:
             continue
-        number = fitting[(turn + shift) % len(fitting)]
+        number = usable[(turn + shift) % len(usable)]
         phrasing = kind.texts[number]
         # One pass, so that braces in the item's own text are no placeholders.
-        text = _PLACEHOLDER.sub(lambda found: values[found.group(1)], phrasing.text)
-        old = item.fields[judged]
+        text = _PLACEHOLDER.sub(lambda match: values[match.group(1)], phrasing.text)
+        old = item.fields[target]
         joint = "" if text[:1].isspace() else " "
         new = {"after": f"{old}{joint}{text}", "before": f"{text} {old}", "replace": text}
-        changed = replace(item, fields={**item.fields, judged: new[kind.place]})
+        attacked = replace(item, fields={**item.fields, target: new[kind.place]})
         fact = {
             "kind": kind.name,
             "about": kind.about,
@@ -333,4 +330,4 @@ def attacked_items(
             "split": phrasing.split,
             "source": phrasing.source,
         }
-        yield f"{kind.name}#{number + 1}", fact, changed
+        yield f"{kind.name}#{number + 1}", fact, attacked

@@ -133,44 +133,44 @@ def build_dataset(
     for name, number in (("items", items), ("pairs", pairs)):
         if number is not None and number < 1:
             raise JudgeSenseError(f"the number of {name} must be at least 1, got {number}")
-    known = load_templates(templates or TEMPLATES)
+    entries = load_templates(templates or TEMPLATES)
     reader = Reader(mirror, revisions or {})
     built, collected = BuiltDataset(out), list[Item]()
     origins: list[dict[str, Any]] = []
     cites: dict[str, None] = {}
-    for source in _sources(sources, known, own, own_task):
-        chosen = source.collect(reader, items, seed)
-        collected += chosen.items
-        origins.append(_origin(source, chosen.items))
+    for source in _sources(sources, entries, own, own_task):
+        sample = source.collect(reader, items, seed)
+        collected += sample.items
+        origins.append(_origin(source, sample.items))
         cites |= dict.fromkeys(source.cites)
-        built.notes += [f"{source.title}: {note}" for note in chosen.notes]
-    groups = group_items(known, collected)
-    wanted = _Wanted(items, pairs, design, orders, seed, own is not None)
-    free = _FreeVerdicts()
-    about: dict[str, dict[str, Any]] = {}
+        built.notes += [f"{source.title}: {note}" for note in sample.notes]
+    groups = group_items(entries, collected)
+    request = _Request(items, pairs, design, orders, seed, own is not None)
+    free_verdicts = _FreeVerdicts()
+    by_task: dict[str, dict[str, Any]] = {}
     with new_folder(out) as folder:
         prompts: list[Iterator[dict[str, Any]]] = []
         rejected: list[dict[str, Any]] = []
         for name, group in groups.items():
-            entry = known[name]
+            entry = entries[name]
             prompts.append(_prompt_rows(entry, group, orders))
-            of_pairs = free.of(entry, group[0]) if verdicts else []
-            built.tasks[name], invalid = _write_task(folder, entry, group, wanted, of_pairs)
+            of_pairs = free_verdicts.of(entry, group[0]) if verdicts else []
+            built.tasks[name], invalid = _write_task(folder, entry, group, request, of_pairs)
             rejected += invalid
-            about[name] = {**built.tasks[name], **_facts(entry, group)}
+            by_task[name] = {**built.tasks[name], **_facts(entry, group)}
         if rejected:
             write_config(folder, REJECTED, PAIR_ROWS, rejected)
         schema = PROMPT_ROWS
-        if any(template.aliases for name in groups for template in known[name].templates):
+        if any(template.aliases for name in groups for template in entries[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))
         write_config(folder, PROMPTS, schema, chain.from_iterable(prompts))
-        built.notes += free.notes() if verdicts else []
+        built.notes += free_verdicts.notes() if verdicts else []
         facts = {
             "design": design,
             "orders": orders,
             "seed": seed,
             "sources": origins,
-            "tasks": about,
+            "tasks": by_task,
             "citations": citations(cites),
             "notes": built.notes,
         }
@@ -179,7 +179,7 @@ def build_dataset(
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Request:
     """What `build_dataset` is asked; ``is_own`` data may be as small as they are."""
 
     items: int | None
@@ -217,7 +217,7 @@ def _write_task(
     folder: Path,
     entry: TaskTemplates,
     items: Sequence[Item],
-    wanted: _Wanted,
+    request: _Request,
     verdicts: Sequence[Mapping[str, Any]],
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Write the valid pairs of a task; the counts, and the rows of as many rejected pairs.
@@ -225,30 +225,30 @@ def _write_task(
     ``verdicts`` are those on each two wordings; without any, every pair is valid. Raises
     JudgeSenseError without a valid pair, and for a task that falls short of the paper's size.
     """
-    name, every = entry.task.name, range(math.comb(len(entry.templates), 2))
+    name, columns = entry.task.name, range(math.comb(len(entry.templates), 2))
     doubtful = [at for at, verdict in enumerate(verdicts) if verdict["valid"] is False]
-    valid = [at for at in every if at not in doubtful]
+    valid = [at for at in columns if at not in doubtful]
     if not valid:
         raise JudgeSenseError(
             f"task {name!r}: no two of its wordings ask for the same judgement; correct "
             "them, or build with --no-verdicts"
         )
-    shown = len(shown_orders(entry.task, wanted.orders))
-    counts = {"items": len(items), "prompts": len(items) * shown * len(entry.templates)}
-    planned = partial(plan, entry, items, wanted.design, seed=wanted.seed, orders=wanted.orders)
-    n_pairs = _pairs_wanted(entry, len(items) * len(valid), wanted)
-    cells = planned(n_pairs, columns=valid)
+    n_orders = len(shown_orders(entry.task, request.orders))
+    counts = {"items": len(items), "prompts": len(items) * n_orders * len(entry.templates)}
+    cells_of = partial(plan, entry, items, request.design, seed=request.seed, orders=request.orders)
+    n_pairs = _pairs_wanted(entry, len(items) * len(valid), request)
+    cells = cells_of(n_pairs, columns=valid)
     rows = _with_verdicts(entry, items, cells, verdicts)
     counts["pairs"] = write_config(folder, name, PAIR_ROWS, rows)
     # As many of each two rejected wordings as of two valid ones.
     n_rejected = len({cell[:2] for cell in cells}) * len(doubtful) // len(valid)
     rejected = list[dict[str, Any]]()
     if n_rejected:
-        n = n_rejected if wanted.design == "balanced" else None
-        rejected += _with_verdicts(entry, items, planned(n, columns=doubtful), verdicts)
+        n = n_rejected if request.design == "balanced" else None
+        rejected += _with_verdicts(entry, items, cells_of(n, columns=doubtful), verdicts)
     counts["rejected"] = len(rejected)
-    is_default = wanted.pairs is None and (wanted.items or 0) >= DEFAULT_ITEMS
-    if is_default and not wanted.is_own:
+    is_default = request.pairs is None and (request.items or 0) >= DEFAULT_ITEMS
+    if is_default and not request.is_own:
         _require_size(name, counts)
     return counts, rejected
 
@@ -296,16 +296,16 @@ class _FreeVerdicts:
         They depend on the wordings alone, so one item shows them all. Without the embedding model,
         surface has none.
         """
-        every = range(math.comb(len(entry.templates), 2))
-        rows = list(pair_rows(entry, [item], [(0, at, entry.task.orders[0]) for at in every]))
+        places = range(math.comb(len(entry.templates), 2))
+        rows = list(pair_rows(entry, [item], [(0, at, entry.task.orders[0]) for at in places]))
         try:
             votes = free_votes(rows, None if self._missing else self._embedder)
         except JudgeSenseError as error:
             self._missing = error
             votes = free_votes(rows, None)
         columns = []
-        for at in every:
-            of_pair = {name: given[at] for name, given in votes.items()}
+        for at in places:
+            of_pair = {name: votes_of_one[at] for name, votes_of_one in votes.items()}
             validation = {name: vote.to_json() for name, vote in of_pair.items()}
             for name, vote in of_pair.items():
                 self._votes[name][vote.to_json()["verdict"]] += 1
@@ -350,16 +350,16 @@ def _require_size(task: str, counts: Mapping[str, int]) -> None:
         )
 
 
-def _pairs_wanted(entry: TaskTemplates, capacity: int, wanted: _Wanted) -> int | None:
+def _pairs_wanted(entry: TaskTemplates, capacity: int, request: _Request) -> int | None:
     """The number of cells for the pairs wanted, which both orders halve; None for the default.
 
     ``capacity`` is the number of cells that there are.
     """
-    if wanted.pairs is None:
+    if request.pairs is None:
         return None
-    halved = wanted.orders == "both" and entry.task.comparative
-    n = max(1, wanted.pairs // (2 if halved else 1))
-    return n if wanted.items else min(n, capacity)
+    halved = request.orders == "both" and entry.task.comparative
+    n = max(1, request.pairs // (2 if halved else 1))
+    return n if request.items else min(n, capacity)
 
 
 def _prompt_rows(
@@ -384,15 +384,15 @@ def _write_card(folder: Path, facts: Mapping[str, Any]) -> None:
     )
     template = environment.from_string((DATA / "card.md.j2").read_text(encoding="utf-8"))
     tasks, sources = list(facts["tasks"]), facts["sources"]
-    named = (name for source in sources for name in source["license"].lower().split(", "))
-    licenses = sorted({*named, "cc-by-4.0"})
-    other = ", ".join(name for name in licenses if name not in _HUB_LICENSES)
+    names = (name for source in sources for name in source["license"].lower().split(", "))
+    licenses = sorted({*names, "cc-by-4.0"})
+    other_licenses = ", ".join(name for name in licenses if name not in _HUB_LICENSES)
     rows = sum(counts["pairs"] for counts in facts["tasks"].values())
     header = {
         "pretty_name": "JudgeSense",
         "language": ["en"],
         "license": sorted({name if name in _HUB_LICENSES else "other" for name in licenses}),
-        **({"license_name": other} if other else {}),
+        **({"license_name": other_licenses} if other_licenses else {}),
         "task_categories": ["text-classification"],
         "tags": ["llm-as-a-judge", "prompt-sensitivity", "paraphrase", "evaluation", "judgesense"],
         "size_categories": [next((name for limit, name in _SIZES if rows < limit), "n>1M")],

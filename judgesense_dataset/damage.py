@@ -29,14 +29,14 @@ def changed(kind: str, output: Output, rng: np.random.Generator) -> str | None:
     >>> changed("negation-dropped", Output("The moon does not shine by itself at night."), rng)
     'The moon does shine by itself at night.'
     """
-    known = rules()
-    whole = kind in ("other-output", "empty")
-    facts = known.damage.get(kind) or known.harmless[kind]
-    if not output.text.strip() or (output.is_code and not whole):
+    rule_set = rules()
+    is_whole = kind in ("other-output", "empty")
+    facts = rule_set.damage.get(kind) or rule_set.harmless[kind]
+    if not output.text.strip() or (output.is_code and not is_whole):
         return None
     if facts.english and not output.is_english:
         return None
-    if output.is_creative and "fact" in facts.criteria and not whole:
+    if output.is_creative and "fact" in facts.criteria and not is_whole:
         return None
     text = RULES[kind](output, rng)
     if text is None or text == output.text or (output.is_json and not is_json(text)):
@@ -82,32 +82,32 @@ _EXAMPLE = re.compile(
 
 def _number(output: Output, rng: np.random.Generator) -> str | None:
     copies = []
-    for found in islice(_NUMBER.finditer(output.text), _MOST_NUMBERS):
-        stated, start, end = found.group(), found.start(), found.end()
+    for match in islice(_NUMBER.finditer(output.text), _MOST_NUMBERS):
+        number, start, end = match.group(), match.start(), match.end()
         sentence = next((s for at, s in output.sentences if at <= start < at + len(s)), "")
-        seen = rf"(?<![\d.,]){re.escape(stated)}(?![\d]|[.,]\d)"
+        pattern = rf"(?<![\d.,]){re.escape(number)}(?![\d]|[.,]\d)"
         if (
             not output.free(start, end)
-            or len(re.findall(seen, output.text)) != 1
-            or re.search(seen, output.question)
+            or len(re.findall(pattern, output.text)) != 1
+            or re.search(pattern, output.question)
             or _BOUND.search(output.text[max(0, start - 24) : start])
             or _LOOSE.match(output.text[end : end + 12])
             or _EXAMPLE.search(sentence)
         ):
             continue
-        new = _other_number(stated, rng)
+        new = _other_number(number, rng)
         # Another number of the text or of its source could be right as well.
         if not re.search(rf"(?<!\d){re.escape(new)}(?!\d)", f"{output.text} {output.asked}"):
             copies.append(put(output.text, start, end, new))
     return pick(copies, rng)
 
 
-def _other_number(stated: str, rng: np.random.Generator) -> str:
+def _other_number(number: str, rng: np.random.Generator) -> str:
     for words in (_MONTHS, _COUNTS):
-        if stated in words:
-            at = words.index(stated)
+        if number in words:
+            at = words.index(number)
             return words[(at + int(rng.integers(3, len(words) - 3))) % len(words)]
-    sign, digits = ("$", stated[1:]) if stated.startswith("$") else ("", stated)
+    sign, digits = ("$", number[1:]) if number.startswith("$") else ("", number)
     value = float(digits.replace(",", ""))
     if re.fullmatch(r"1[0-9]{3}|20[0-4]\d", digits):
         return f"{sign}{int(value) - int(rng.integers(23, 60))}"
@@ -121,17 +121,17 @@ def _other_number(stated: str, rng: np.random.Generator) -> str:
 
 def _unit(output: Output, rng: np.random.Generator) -> str | None:
     copies = []
-    for found in re.finditer(r"(?<![\w.,-])(\d[\d,.]*|[a-z]+) (\w+)\b", output.text):
-        count, unit = found.groups()
+    for match in re.finditer(r"(?<![\w.,-])(\d[\d,.]*|[a-z]+) (\w+)\b", output.text):
+        count, unit = match.groups()
         counted = count[0].isdigit() or count in _COUNTS
         new = rules().units.get(unit)
-        before = output.text[max(0, found.start() - 24) : found.start()]
-        if new is None or not counted or not output.free(*found.span()) or _BOUND.search(before):
+        before = output.text[max(0, match.start() - 24) : match.start()]
+        if new is None or not counted or not output.free(*match.span()) or _BOUND.search(before):
             continue
         if re.search(rf"\b{unit}\b", output.question) or f"{count} {new}" in output.asked:
             continue
         if len(re.findall(rf"\b{re.escape(count)}\b", output.text)) == 1:
-            copies.append(put(output.text, found.start(2), found.end(2), new))
+            copies.append(put(output.text, match.start(2), match.end(2), new))
     return pick(copies, rng)
 
 
@@ -175,22 +175,22 @@ _KEEPS_VERB = re.compile(
 def _without_negation(sentence: str) -> str | None:
     if len(_NEGATION.findall(sentence)) != 1 or _VAGUE.search(sentence):
         return None
-    found = _DROPPED.search(sentence)
+    match = _DROPPED.search(sentence)
     if (
-        found is None
+        match is None
         or sentence.rstrip().endswith("?")
-        or _KEEPS_NOT.match(sentence[found.end() :])
+        or _KEEPS_NOT.match(sentence[match.end() :])
     ):
         return None
-    if re.search(r"\b(?:who|whose|which|if|when|while|but)\b", sentence[: found.start()], re.I):
+    if re.search(r"\b(?:who|whose|which|if|when|while|but)\b", sentence[: match.start()], re.I):
         return None
-    name = found.lastgroup or ""
-    new = found["verb"] or _INSTEAD[name]
-    new = new.capitalize() if found.group()[0].isupper() else new
+    name = match.lastgroup or ""
+    new = match["verb"] or _INSTEAD[name]
+    new = new.capitalize() if match.group()[0].isupper() else new
     return put(
         sentence,
-        found.start(),
-        found.end(),
+        match.start(),
+        match.end(),
         f"{new} " if name == "proof" else new + "," * (name == "no"),
     )
 
@@ -198,17 +198,17 @@ def _without_negation(sentence: str) -> str | None:
 def _with_negation(sentence: str) -> str | None:
     if _NEGATION.search(sentence) or _VAGUE.search(sentence) or len(WORD.findall(sentence)) < 4:
         return None
-    found = _ADDED.search(sentence)
-    if found is None or sentence.rstrip().endswith(("?", ":")) or not found.start():
+    match = _ADDED.search(sentence)
+    if match is None or sentence.rstrip().endswith(("?", ":")) or not match.start():
         return None
-    before, after = sentence[: found.start()], sentence[found.end() :]
+    before, after = sentence[: match.start()], sentence[match.end() :]
     if _IN_CLAUSE.search(before) or _KEEPS_VERB.match(after) or "," in before or "(" in before:
         return None
-    auxiliary, _, rest = found.group().partition(" ")
+    auxiliary, _, rest = match.group().partition(" ")
     return f"{before}{auxiliary} not{' ' + rest if rest else ''}{after}"
 
 
-def _turned(
+def _turn_sentence(
     turn: Callable[[str], str | None],
     output: Output,
     rng: np.random.Generator,
@@ -231,7 +231,7 @@ def _contradiction(output: Output, rng: np.random.Generator) -> str | None:
     def turn(sentence: str) -> str | None:
         return _without_negation(sentence) or _with_negation(sentence)
 
-    return _turned(turn, output, rng, both=True)
+    return _turn_sentence(turn, output, rng, both=True)
 
 
 # Names and sentences.
@@ -248,35 +248,35 @@ _SYMMETRIC = re.compile(
 
 
 def _names(output: Output, rng: np.random.Generator) -> str | None:
-    copies, seen = [], f"{output.text} {output.asked}"
+    copies, text = [], f"{output.text} {output.asked}"
     for start, sentence in output.sentences:
-        found = [m for m in _NAME.finditer(sentence) if m.group().lower() not in rules().english]
+        names = [m for m in _NAME.finditer(sentence) if m.group().lower() not in rules().english]
         # What begins a sentence is a name only if it is written so within another.
-        if found and not found[0].start():
-            elsewhere = rf"[a-z,] {re.escape(found[0].group())}\b"
-            if not re.search(elsewhere, seen):
+        if names and not names[0].start():
+            elsewhere = rf"[a-z,] {re.escape(names[0].group())}\b"
+            if not re.search(elsewhere, text):
                 continue
         # What is not so, or only the same as, may be true the other way round as well.
         if (
-            len(found) != 2
+            len(names) != 2
             or _NEGATION.search(sentence)
             or not output.free(start, start + len(sentence))
         ):
             continue
-        one, two = found
-        between = sentence[one.end() : two.start()]
+        a, b = names
+        between = sentence[a.end() : b.start()]
         if (
-            set(one.group().split()) & set(two.group().split())
-            or {one.group(), two.group()} & {*_MONTHS, "May"}
-            or one.group().lower().endswith("day")
+            set(a.group().split()) & set(b.group().split())
+            or {a.group(), b.group()} & {*_MONTHS, "May"}
+            or a.group().lower().endswith("day")
             or not _VERB.search(between)
             or between.split() in (["is"], ["was"], ["are"], ["were"])
             # A capitalised common word ("Other fans saw Rome") is no name.
-            or any(re.search(rf"\b{name.group().lower()}\b", seen) for name in found)
+            or any(re.search(rf"\b{name.group().lower()}\b", text) for name in names)
             or _SYMMETRIC.search(between)
         ):
             continue
-        new = sentence[: one.start()] + two.group() + between + one.group() + sentence[two.end() :]
+        new = sentence[: a.start()] + b.group() + between + a.group() + sentence[b.end() :]
         copies.append(put(output.text, start, start + len(sentence), new))
     return pick(copies, rng)
 
@@ -284,15 +284,15 @@ def _names(output: Output, rng: np.random.Generator) -> str | None:
 def _foreign_sentence(output: Output, rng: np.random.Generator) -> str | None:
     if len(WORD.findall(output.text)) < SHORTEST or output.is_json:
         return None
-    own = _words(f"{output.text} {output.asked}")
+    topic = _words(f"{output.text} {output.asked}")
     for n in rng.permutation(len(output.others))[:20].tolist():
-        other = Output(output.others[n])
-        fitting = [
+        donor = Output(output.others[n])
+        usable = [
             sentence
-            for _, sentence in other.sentences
-            if len(words := _words(sentence)) >= 5 and not words & own and not other.is_code
+            for _, sentence in donor.sentences
+            if len(words := _words(sentence)) >= 5 and not words & topic and not donor.is_code
         ]
-        if fitting and (sentence := pick(fitting, rng)) is not None:
+        if usable and (sentence := pick(usable, rng)) is not None:
             start, first = _pick_place(output, rng)
             stop = "" if first.rstrip().endswith((".", "!", "?")) else "."
             end = "" if sentence.endswith((".", "!", "?")) else "."
@@ -307,10 +307,10 @@ def _pick_place(output: Output, rng: np.random.Generator) -> tuple[int, str]:
 
 
 def _other_output(output: Output, rng: np.random.Generator) -> str | None:
-    own = _words(f"{output.text} {output.asked}")
+    topic = _words(f"{output.text} {output.asked}")
     for n in rng.permutation(len(output.others))[:40].tolist():
         words = _words(output.others[n])
-        if len(words) >= 3 and len(words & own) <= len(words) // 20:
+        if len(words) >= 3 and len(words & topic) <= len(words) // 20:
             return str(output.others[n])
     return None
 
@@ -345,21 +345,21 @@ def _steps(output: Output, rng: np.random.Generator) -> str | None:
     steps = list(_STEP.finditer(output.text))
     if len(steps) < 4 or [int(step[2]) for step in steps] != list(range(1, len(steps) + 1)):
         return None
-    stated = f"{output.question} {output.text[: steps[0].start(4)]}"
-    told = sum(bool(_SEQUENCE.match(step[4])) for step in steps)
-    if told < 2 and not _PROCEDURE.search(stated):
+    lead = f"{output.question} {output.text[: steps[0].start(4)]}"
+    n_sequences = sum(bool(_SEQUENCE.match(step[4])) for step in steps)
+    if n_sequences < 2 and not _PROCEDURE.search(lead):
         return None
     text = output.text
-    for step, other in zip(reversed(steps), steps, strict=True):
-        text = put(text, step.start(4), step.end(4), other[4])
+    for step, later in zip(reversed(steps), steps, strict=True):
+        text = put(text, step.start(4), step.end(4), later[4])
     return text
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "number": _number,
-        "negation-dropped": lambda output, rng: _turned(_without_negation, output, rng),
-        "negation-added": lambda output, rng: _turned(_with_negation, output, rng),
+        "negation-dropped": lambda output, rng: _turn_sentence(_without_negation, output, rng),
+        "negation-added": lambda output, rng: _turn_sentence(_with_negation, output, rng),
         "names": _names,
         "unit": _unit,
         "contradiction": _contradiction,

@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import numpy as np
-import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.values import SAME, fold, place_of
-from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.log.schema import DAMAGE, HARMLESS
 from judgesense.tasks import ORDERS, Item, Task, Template, render
 from judgesense_dataset.attacks import WINNING
@@ -26,7 +24,7 @@ from judgesense_dataset.damage import changed
 from judgesense_dataset.damage_rules import Output, kinds_for, rules
 from judgesense_dataset.polarity import INVERTED, polarity_cue
 from judgesense_dataset.templates import TaskTemplates
-from judgesense_dataset.variant_changes import VariantMaker, row_of
+from judgesense_dataset.variant_changes import VariantMaker, more_prompts, row_of
 
 FEWEST = 16
 """Damaged copies from which on a check tries them by default."""
@@ -101,32 +99,31 @@ def with_damage(
             "or coherent"
         )
     rows = benchmark.prompts.to_pylist()
-    known = {(row["item_id"], row["order"], row["template_id"]) for row in rows}
-    asked = {row["item_id"] for row in rows}
-    here = [item for item in items if item.task == name and item.item_id in asked]
-    copies = list(_copies(task, base, here, wins, kinds, n, seed))
+    keys = {(row["item_id"], row["order"], row["template_id"]) for row in rows}
+    ids = {row["item_id"] for row in rows}
+    asked_items = [item for item in items if item.task == name and item.item_id in ids]
+    copies = list(_copies(task, base, asked_items, wins, kinds, n, seed))
     if {copy.variant_class for copy in copies} != {DAMAGE, HARMLESS}:
         raise JudgeSenseError(
             "no rule fits an output: they are code, too short, labelled wrong, or in a language "
             "other than English"
         )
-    added = []
+    added_rows = []
     for copy in copies:
         for order in task.orders:
-            if not task.comparative and (copy.item.item_id, order, base.template_id) not in known:
-                known.add((copy.item.item_id, order, base.template_id))
-                added.append(row_of(render(task, base, copy.item, order), again=False))
+            if not task.comparative and (copy.item.item_id, order, base.template_id) not in keys:
+                keys.add((copy.item.item_id, order, base.template_id))
+                added_rows.append(row_of(render(task, base, copy.item, order), again=False))
             marks = {"variant": copy.kind, "variant_class": copy.variant_class}
-            added.append(row_of(render(task, base, copy.shown, order), again=None, **marks))
-    about = {**rules().damage, **rules().harmless}
-    plain = pa.Table.from_pylist([{"again": False, **row} for row in rows], schema=VARIANT_SCHEMA)
+            added_rows.append(row_of(render(task, base, copy.shown, order), again=None, **marks))
+    facts = {**rules().damage, **rules().harmless}
     return replace(
         benchmark,
-        prompts=pa.concat_tables([plain, pa.Table.from_pylist(added, schema=VARIANT_SCHEMA)]),
+        prompts=more_prompts(rows, added_rows),
         damage={
-            "kinds": {kind: about[kind].about for kind in sorted({copy.kind for copy in copies})},
+            "kinds": {kind: facts[kind].about for kind in sorted({copy.kind for copy in copies})},
             "wins": wins,
-            "where": "" if task.comparative else f" ({output_field(task, base, here[0])})",
+            "where": "" if task.comparative else f" ({output_field(task, base, asked_items[0])})",
         },
     )
 
@@ -217,10 +214,10 @@ def output_field(task: Task, base: Template, item: Item) -> str:
         return task.options.get(item.gold or "", task.options[task.labels[0]])
     shown = [name for name in item.fields if name in base.placeholders]
     parts = {name: {*re.split(r"[^a-z]+", name.lower())} for name in shown}
-    named = [name for name in shown if parts[name] & _OUTPUTS and not parts[name] & _SOURCES]
-    others = [name for name in shown if not parts[name] & (_QUESTIONS | _SOURCES - {"text"})]
-    if found := named or others:
-        return found[-1]
+    outputs = [name for name in shown if parts[name] & _OUTPUTS and not parts[name] & _SOURCES]
+    candidates = [name for name in shown if not parts[name] & (_QUESTIONS | _SOURCES - {"text"})]
+    if names := outputs or candidates:
+        return names[-1]
     raise JudgeSenseError(
         f"none of the columns {', '.join(shown)} is known as the output that is judged; "
         "name it response, output or answer"
@@ -245,20 +242,20 @@ def _copies(
     good.sort(key=lambda item: item.gold is not None)
     outputs = {item.item_id: item.fields[fields[item.item_id]] for item in items}
     harmless = list(rules().harmless)
-    for variant_class, each, most in ((DAMAGE, kinds, n), (HARMLESS, harmless, (n + 1) // 2)):
+    for variant_class, names, limit in ((DAMAGE, kinds, n), (HARMLESS, harmless, (n + 1) // 2)):
         streams = [
             _copies_of_kind(
-                task, base, _rotated(good, at / len(each)), items, kind, fields, outputs, seed
+                task, base, _rotate(good, at / len(names)), items, kind, fields, outputs, seed
             )
-            for at, kind in enumerate(each)
+            for at, kind in enumerate(names)
         ]
-        made = 0
+        count = 0
         for turn in zip_longest(*streams):
-            for kind, copy in zip(each, turn, strict=True):
-                if copy is not None and made < most:
-                    made += 1
+            for kind, copy in zip(names, turn, strict=True):
+                if copy is not None and count < limit:
+                    count += 1
                     yield Copy(copy[0], kind, variant_class, copy[1])
-            if made == most:
+            if count == limit:
                 break
 
 
@@ -271,7 +268,7 @@ def _may_be_good(task: Task, item: Item, wins: str) -> bool:
     return 2 * from_best < len(task.labels) - 1
 
 
-def _rotated(items: Sequence[Item], share: float) -> list[Item]:
+def _rotate(items: Sequence[Item], share: float) -> list[Item]:
     """The items without a label, then the others, each from another place on: kinds then start
     at different items."""
     rotated: list[Item] = []
@@ -295,16 +292,16 @@ def _copies_of_kind(
     seed: int,
 ) -> Iterator[tuple[Item, Item]]:
     """Items and their copies that show the output changed, where the kind fits it."""
-    shown = base.placeholders
+    names = base.placeholders
     for item in items:
         field = fields[item.item_id]
-        hidden = {field, *task.options.values()}
-        asked = {name: item.fields[name] for name in item.fields.keys() & shown - hidden}
-        parts = {name: {*re.split(r"[^a-z]+", name.lower())} for name in asked}
+        judged = {field, *task.options.values()}
+        inputs = {name: item.fields[name] for name in item.fields.keys() & names - judged}
+        parts = {name: {*re.split(r"[^a-z]+", name.lower())} for name in inputs}
         output = Output(
             item.fields[field],
-            "\n".join(text for name, text in sorted(asked.items()) if not parts[name] & _SOURCES),
-            "\n".join(text for _, text in sorted(asked.items())),
+            "\n".join(text for name, text in sorted(inputs.items()) if not parts[name] & _SOURCES),
+            "\n".join(text for _, text in sorted(inputs.items())),
             [outputs[other.item_id] for other in pool if other.cluster_id != item.cluster_id],
         )
         rng = np.random.default_rng([seed, 59, *f"{kind} {item.item_id}".encode()])

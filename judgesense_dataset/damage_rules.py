@@ -74,18 +74,18 @@ def kinds_for(wording: str, unnamed: bool = True) -> list[str]:
     >>> kinds_for("Is it polite and helpful?")
     ['contradiction', 'foreign-sentence', 'cut', 'other-output', 'empty', 'steps']
     """
-    named = {
+    kinds = {
         name
         for name, words in rules().criteria.items()
         if re.search(rf"\b(?:un|in|ir)?(?:{words})", wording, re.IGNORECASE)
     }
-    if not named and unnamed:
-        named = {"fact", "quality"}
-    is_uncertain = "other" in named and "fact" not in named
+    if not kinds and unnamed:
+        kinds = {"fact", "quality"}
+    is_uncertain = "other" in kinds and "fact" not in kinds
     return [
         name
         for name, kind in rules().damage.items()
-        if named & {*kind.criteria} and not (is_uncertain and kind.criteria == ("fact", "quality"))
+        if kinds & {*kind.criteria} and not (is_uncertain and kind.criteria == ("fact", "quality"))
     ]
 
 
@@ -135,8 +135,8 @@ class Output:
     @cached_property
     def sentences(self) -> list[tuple[int, str]]:
         """Where each of the first sentences begins, and the sentence."""
-        every = islice(_SENTENCE.finditer(self.text), _MOST_SENTENCES)
-        return [(found.start(), found.group()) for found in every]
+        matches = islice(_SENTENCE.finditer(self.text), _MOST_SENTENCES)
+        return [(match.start(), match.group()) for match in matches]
 
 
 def is_json(text: str) -> bool:
@@ -152,9 +152,9 @@ Rule = Callable[[Output, np.random.Generator], str | None]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
-def pick(found: Sequence[str], rng: np.random.Generator) -> str | None:
+def pick(texts: Sequence[str], rng: np.random.Generator) -> str | None:
     """One of some texts, None of none."""
-    return found[int(rng.integers(len(found)))] if found else None
+    return texts[int(rng.integers(len(texts)))] if texts else None
 
 
 def put(text: str, start: int, end: int, new: str) -> str:

@@ -136,8 +136,8 @@ def load_embedded(name: str = EMBEDDED, *, only_valid: bool = True) -> Benchmark
     tables = [benchmark.pairs]
     for task, group in group_items(templates, items).items():
         if cells := _rejected_cells(templates[task], group, rejected):
-            joined = [pair for _, pair, _, _ in paired(templates[task], group, cells)]
-            tables.append(table_of_pairs(joined))
+            pairs = [pair for _, pair, _, _ in paired(templates[task], group, cells)]
+            tables.append(table_of_pairs(pairs))
     return replace(benchmark, pairs=pa.concat_tables(tables))
 
 
@@ -168,9 +168,9 @@ def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
     The pairs of the English set carry their recorded verdicts.
     """
     verdicts = load_verdicts(VERDICTS) if name == EMBEDDED else {}
-    known, rejected, n_pairs = embedded_templates(name), _rejected(), _SETS[name][2]
-    for task, group in group_items(known, embedded_items(name)).items():
-        entry = known[task]
+    templates, rejected, n_pairs = embedded_templates(name), _rejected(), _SETS[name][2]
+    for task, group in group_items(templates, embedded_items(name)).items():
+        entry = templates[task]
         valid = template_pairs(entry, rejected)
         cells = plan(entry, group, "balanced", n_pairs, 0, "counterbalanced", valid)
         if name == EMBEDDED:
@@ -185,8 +185,8 @@ def load_attributes() -> dict[str, Attribute]:
     The grouping by verifiability is the paper's (section 4 and Table 2); the wordings are this
     project's.
     """
-    described = read_yaml(DATA / "attributes.yaml")
-    groups = dict.fromkeys(entry["group"] for entry in described.values())
+    entries = read_yaml(DATA / "attributes.yaml")
+    groups = dict.fromkeys(entry["group"] for entry in entries.values())
     wordings = {
         name: entry
         for group in groups
@@ -194,5 +194,5 @@ def load_attributes() -> dict[str, Attribute]:
     }
     return {
         name: Attribute(name=name, templates=wordings[name], **entry)
-        for name, entry in described.items()
+        for name, entry in entries.items()
     }

@@ -97,12 +97,12 @@ def write_config(
     path = folder / config_file(config)
     path.parent.mkdir(parents=True, exist_ok=True)
     options = {"version": "2.6", "compression": "zstd", "data_page_version": "1.0"}
-    remaining, written = iter(rows), 0
+    remaining, n_written = iter(rows), 0
     with pq.ParquetWriter(path, schema, **options) as writer:
         while group := list(islice(remaining, ROW_GROUP)):
             writer.write_table(pa.Table.from_pylist(group, schema=schema))
-            written += len(group)
-    return written
+            n_written += len(group)
+    return n_written
 
 
 def config_file(config: str) -> str:
@@ -183,10 +183,10 @@ def configs(folder: Path) -> dict[str, list[Path]]:
     readme = folder / README
     files: dict[str, list[Path]] = {}
     for config in validate(_Card, front_matter(readme), str(readme), "a dataset card").configs:
-        name, declared = config.config_name, config.data_files
-        if isinstance(declared, str):
-            declared = [_DataFiles(split=SPLIT, path=declared)]
-        paths = [entry.path for entry in declared if entry.split == SPLIT]
+        name, data_files = config.config_name, config.data_files
+        if isinstance(data_files, str):
+            data_files = [_DataFiles(split=SPLIT, path=data_files)]
+        paths = [entry.path for entry in data_files if entry.split == SPLIT]
         if not paths:
             raise JudgeSenseError(f"{readme}: config {name!r} has no split {SPLIT!r}")
         files[name] = []
@@ -241,8 +241,8 @@ def load_verdicts(path: Path) -> dict[str, dict[str, Any]]:
     """Verdict columns by pair id, from a file that ``judgesense dataset validate`` wrote."""
     names = ("valid", "semantic_equivalence_score", "validation")
     return {
-        str(one.values["pair_id"]): verdict_columns(*(one.values[name] for name in names))
-        for one in read_table(path)
+        str(record.values["pair_id"]): verdict_columns(*(record.values[name] for name in names))
+        for record in read_table(path)
     }
 
 
@@ -271,20 +271,20 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
         for name in tasks:
             batches = pq.ParquetFile(files[name][0]).iter_batches(batch_size=ROW_GROUP)
             rows = (row for batch in batches for row in batch.to_pylist())
-            judged = ({**row, **verdicts[row["pair_id"]]} for row in chain(rows, before[name]))
-            write_config(Path(working), name, PAIR_ROWS, kept(judged, rejected))
-        written = [*tasks, REJECTED] if rejected else tasks
+            updates = ({**row, **verdicts[row["pair_id"]]} for row in chain(rows, before[name]))
+            write_config(Path(working), name, PAIR_ROWS, kept(updates, rejected))
+        names = [*tasks, REJECTED] if rejected else tasks
         if rejected:
             write_config(Path(working), REJECTED, PAIR_ROWS, rejected)
             (folder / REJECTED).mkdir(exist_ok=True)
-        for name in written:
+        for name in names:
             os.replace(Path(working) / config_file(name), folder / config_file(name))
     if not rejected:
         (folder / config_file(REJECTED)).unlink(missing_ok=True)
     header = front_matter(folder / README) | declared(folder, tasks)
     body = (folder / README).read_text(encoding="utf-8")[4:].split("\n---\n", 1)[1]
     write_text(folder / README, f"---\n{dump_header(header)}---\n{body}")
-    return tuple(folder / config_file(name) for name in written)
+    return tuple(folder / config_file(name) for name in names)
 
 
 def declared(folder: Path, tasks: Sequence[str]) -> dict[str, Any]:

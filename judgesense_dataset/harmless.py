@@ -19,17 +19,17 @@ def _whitespace(output: Output, rng: np.random.Generator) -> str | None:
 
 
 def _emphasis(output: Output, rng: np.random.Generator) -> str | None:
-    found = [m for m in WORD.finditer(output.text) if len(m.group()) > 5 and output.free(*m.span())]
-    if output.is_json or "*" in output.text or not found:
+    words = [m for m in WORD.finditer(output.text) if len(m.group()) > 5 and output.free(*m.span())]
+    if output.is_json or "*" in output.text or not words:
         return None
-    word = found[int(rng.integers(len(found)))]
+    word = words[int(rng.integers(len(words)))]
     return put(output.text, *word.span(), f"**{word.group()}**")
 
 
 def _spelling(output: Output, rng: np.random.Generator) -> str | None:
-    other = {**rules().spellings, **{v: k for k, v in rules().spellings.items()}}
-    pattern = rf"\b(?:{'|'.join(other)})\b"
-    return _respelled(output, pattern, lambda word: other[word])
+    respelling = {**rules().spellings, **{v: k for k, v in rules().spellings.items()}}
+    pattern = rf"\b(?:{'|'.join(respelling)})\b"
+    return _respell(output, pattern, lambda word: respelling[word])
 
 
 _FULL = r"\b(?:do|does|did|is|are|was|were|has|have|had|would|should|could) not\b|\bcannot\b"
@@ -38,13 +38,11 @@ _SHORT = r"\b(?:do|does|did|is|are|was|were|has|have|had|would|should|could)n['â
 
 def _contraction(output: Output, rng: np.random.Generator) -> str | None:
     if re.search(_FULL, output.text):
-        return _respelled(
-            output, _FULL, lambda w: "can't" if w == "cannot" else f"{w.split()[0]}n't"
-        )
-    return _respelled(output, _SHORT, lambda word: f"{word[:-3]} not")
+        return _respell(output, _FULL, lambda w: "can't" if w == "cannot" else f"{w.split()[0]}n't")
+    return _respell(output, _SHORT, lambda word: f"{word[:-3]} not")
 
 
-def _respelled(output: Output, pattern: str, other: Callable[[str], str]) -> str:
+def _respell(output: Output, pattern: str, other: Callable[[str], str]) -> str:
     return re.sub(
         pattern,
         lambda found: other(found.group()) if output.free(*found.span()) else found.group(),

@@ -103,10 +103,10 @@ def load_benchmark(
     tasks = _tasks(rows, where)
     _check_pairs(rows, tasks, where)
     prompts = _prompts_of(rows) if grid is None else grid
-    kept = rows.filter(pc.fill_null(rows["valid"], True))
-    if not_valid := rows.num_rows - kept.num_rows:
+    valid_rows = rows.filter(pc.fill_null(rows["valid"], True))
+    if not_valid := rows.num_rows - valid_rows.num_rows:
         source["pairs_not_valid"] = f"{not_valid} ({'left out' if only_valid else 'kept'})"
-    return Benchmark(tasks, prompts, _pairs_of(kept if only_valid else rows), source, aliases)
+    return Benchmark(tasks, prompts, _pairs_of(valid_rows if only_valid else rows), source, aliases)
 
 
 def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -> pa.Table:
@@ -141,18 +141,18 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
         # Unlike pathlib, false for a name that is too long for the file system.
         if os.path.isdir(folder) or (os.path.isfile(folder) and folder.suffix == ".jsonl"):
             return Located(folder, name, content_revision(folder, data_files(folder)))
-    tried = [f"the folder {folder} (not found)" for folder in candidates]
+    places = [f"the folder {folder} (not found)" for folder in candidates]
     if is_id:
         try:
             folder = snapshot(name, revision)
             return Located(folder, name, folder.name)
         except OSError as error:
             at = f" at {revision}" if revision else ""
-            tried.append(f"the Hub dataset {name}{at} ({str(error).strip().splitlines()[0]})")
+            places.append(f"the Hub dataset {name}{at} ({str(error).strip().splitlines()[0]})")
     else:
-        tried.append("a Hub id (it does not have the form org/name)")
+        places.append("a Hub id (it does not have the form org/name)")
     raise JudgeSenseError(
-        f"unknown dataset {name!r}; tried {'; '.join(tried)}. "
+        f"unknown dataset {name!r}; tried {'; '.join(places)}. "
         f"The datasets that come with the package are {', '.join(EMBEDDED_SETS)}"
     )
 
@@ -215,14 +215,14 @@ def _pair_rows(located: Located) -> pa.Table:
         rows = [row for _, row in jsonl_pairs(folder)]
     else:
         available = configs(folder)
-        named = (ALL, REJECTED) if ALL in available else available
-        wanted = [name for name in named if name in available and name != PROMPTS]
-        if not wanted:
+        names = (ALL, REJECTED) if ALL in available else available
+        configs_to_read = [name for name in names if name in available and name != PROMPTS]
+        if not configs_to_read:
             raise JudgeSenseError(f"{located.name} has prompts but no pairs")
-        tables = {f"{folder} ({name})": read_config(folder, name) for name in wanted}
+        tables = {f"{folder} ({name})": read_config(folder, name) for name in configs_to_read}
         if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables.values()):
             return pa.concat_tables(in_schema(t, PAIR_ROWS, place) for place, t in tables.items())
-        for name, (place, table) in zip(wanted, tables.items(), strict=True):
+        for name, (place, table) in zip(configs_to_read, tables.items(), strict=True):
             numbered = enumerate(table.to_pylist(), 1)
             records = (Record(row, f"{place}, row {number}") for number, row in numbered)
             rows += complete_pairs(records, name)
@@ -237,17 +237,17 @@ def _tasks(table: pa.Table, where: str) -> dict[str, Task]:
     for name in pc.unique(table["task_type"]).to_pylist():
         part = table.filter(pc.equal(table["task_type"], name))
         # The two prompts of a pair have no fixed order.
-        both = part["label_map_a"].to_pylist() + part["label_map_b"].to_pylist()
-        maps = sorted(set(both) - {None})
+        label_maps = part["label_map_a"].to_pylist() + part["label_map_b"].to_pylist()
+        maps = sorted(set(label_maps) - {None})
         if not maps:
             raise JudgeSenseError(
                 f"{where}: no row of task {name!r} has a label map, and no wording is a known "
                 "template; add the columns template_a, template_b, label_map_a and label_map_b"
             )
         task = infer_task(name, maps, pc.unique(part["order"]).to_pylist())
-        known = known_tasks().get(name)
-        same = known is not None and set(known.task.labels) == set(task.labels)
-        tasks[name] = known.task if known and same else task
+        entry = known_tasks().get(name)
+        has_same_labels = entry is not None and set(entry.task.labels) == set(task.labels)
+        tasks[name] = entry.task if entry and has_same_labels else task
     return tasks
 
 
@@ -267,9 +267,9 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
     repeated = pa.chunked_array([[first[pair] != at for at, pair in enumerate(ids)]], pa.bool_())
     refuse(repeated, "pair_id", "is already the id of an earlier row")
     for name, task in tasks.items():
-        here = pc.equal(rows["task_type"], name)
+        is_task = pc.equal(rows["task_type"], name)
         labels = ", ".join(task.labels)
-        known: dict[str, tuple[Sequence[str | None], str]] = {
+        allowed: dict[str, tuple[Sequence[str | None], str]] = {
             "order": (task.orders, f"must be one of {', '.join(task.orders)}"),
             "ground_truth_label": (
                 (*task.labels, None),
@@ -277,12 +277,12 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
             ),
         }
         for column in ("label_map_a", "label_map_b"):
-            maps = pc.unique(rows.filter(here)[column]).to_pylist()
-            right = [text for text in maps if set(load_label_map(text).values()) <= {*task.labels}]
-            known[column] = (right, f"maps an answer to no label of task {name!r} ({labels})")
-        for column, (values, reason) in known.items():
-            fits = pc.is_in(rows[column], value_set=pa.array(values, pa.string()))
-            refuse(pc.and_(here, pc.invert(fits)), column, reason)
+            maps = pc.unique(rows.filter(is_task)[column]).to_pylist()
+            valid = [text for text in maps if set(load_label_map(text).values()) <= {*task.labels}]
+            allowed[column] = (valid, f"maps an answer to no label of task {name!r} ({labels})")
+        for column, (values, reason) in allowed.items():
+            is_allowed = pc.is_in(rows[column], value_set=pa.array(values, pa.string()))
+            refuse(pc.and_(is_task, pc.invert(is_allowed)), column, reason)
 
 
 def _grid(folder: Path) -> tuple[pa.Table | None, dict[str, Aliases]]:
@@ -291,14 +291,14 @@ def _grid(folder: Path) -> tuple[pa.Table | None, dict[str, Aliases]]:
         return None, {}
     place = f"{folder} ({PROMPTS})"
     table = in_schema(read_config(folder, PROMPTS, PROMPT_SCHEMA.names), PROMPT_SCHEMA, place)
-    needed = ("prompt_id", "text", "task", "item_id", "template_id", "order", "label_map")
-    _require_values(table, needed, place)
-    written = all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS])
-    return table, _aliases(folder, place) if written else {}
+    columns = ("prompt_id", "text", "task", "item_id", "template_id", "order", "label_map")
+    _require_values(table, columns, place)
+    has_aliases = all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS])
+    return table, _aliases(folder, place) if has_aliases else {}
 
 
-def _require_values(table: pa.Table, needed: Sequence[str], place: str) -> None:
-    for name in needed:
+def _require_values(table: pa.Table, columns: Sequence[str], place: str) -> None:
+    for name in columns:
         if table[name].null_count:
             row = table[name].is_null().index(True).as_py() + 1
             raise JudgeSenseError(f"{place}, row {row}, column {name}: the value is missing")

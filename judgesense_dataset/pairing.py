@@ -96,20 +96,20 @@ def build(
     for name, group in groups.items():
         entry = templates[name]
         tasks[name], wordings[name], layouts[name] = entry.task, {}, {}
-        for each in entry.templates:
-            wordings[name][each.template_id] = each.text
-            layouts[name][each.template_id] = each.layout
-            if each.aliases:
-                aliases[each.template_id] = each.aliases
-            if name_of_field := field_to_read(each):
-                fields[each.template_id] = name_of_field
-            if schema := reply_schema(each):
-                schemas[each.template_id] = schema
+        for template in entry.templates:
+            wordings[name][template.template_id] = template.text
+            layouts[name][template.template_id] = template.layout
+            if template.aliases:
+                aliases[template.template_id] = template.aliases
+            if name_of_field := field_to_read(template):
+                fields[template.template_id] = name_of_field
+            if schema := reply_schema(template):
+                schemas[template.template_id] = schema
         prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
         columns = template_pairs(entry, rejected)
         cells = plan(entry, group, design, pairs, seed, orders, columns)
-        joined = (pair for _, pair, _, _ in paired(entry, group, cells))
-        pair_tables += _chunks(joined, table_of_pairs)
+        pairs_of_task = (pair for _, pair, _, _ in paired(entry, group, cells))
+        pair_tables += _chunks(pairs_of_task, table_of_pairs)
     return Benchmark(
         tasks=tasks,
         prompts=pa.concat_tables(prompt_tables),
@@ -138,8 +138,8 @@ def template_pairs(entry: TaskTemplates, rejected: Collection[tuple[str, str]] =
         place, steps = dict(zip(names, range(len(names)), strict=True)), len(names)
     return [
         at
-        for at, (one, two) in enumerate(combinations(names, 2))
-        if (one, two) not in rejected and abs(place[one] - place[two]) <= steps
+        for at, (first, second) in enumerate(combinations(names, 2))
+        if (first, second) not in rejected and abs(place[first] - place[second]) <= steps
     ]
 
 
@@ -176,7 +176,7 @@ def read_files(
 ) -> tuple[dict[str, TaskTemplates], list[Item]]:
     """The tasks of a template file and the items of an item file; raises as `build_from_files`."""
     entries, records = load_templates(templates), list(read_table(Path(items)))
-    named = set()
+    tasks = set()
     for record in records:
         task = record.values.get("task") or None
         if task not in entries and (task is not None or len(entries) > 1):
@@ -185,12 +185,12 @@ def read_files(
                 f"{record.place}: the 'task' column {problem}; {templates} has the tasks "
                 f"{', '.join(entries)}"
             )
-        named.add(task)
-    loaded = []
+        tasks.add(task)
+    all_items = []
     for name, entry in entries.items():
-        if len(entries) == 1 or name in named:
-            loaded += items_of(records, str(items), entry.task, entry.fields)
-    return entries, loaded
+        if len(entries) == 1 or name in tasks:
+            all_items += items_of(records, str(items), entry.task, entry.fields)
+    return entries, all_items
 
 
 def group_items(
@@ -231,9 +231,9 @@ def paired(
     entry: TaskTemplates, items: Sequence[Item], cells: Iterable[Cell]
 ) -> Iterator[tuple[Item, Pair, Prompt, Prompt]]:
     """The pair at each cell, with its item and its two rendered prompts."""
-    joined = list(combinations(entry.templates, 2))
+    template_pairs_of_task = list(combinations(entry.templates, 2))
     for row, column, order in cells:
-        first, second = joined[column]
+        first, second = template_pairs_of_task[column]
         a = render(entry.task, first, items[row], order)
         b = render(entry.task, second, items[row], order)
         yield items[row], pair_up(a, b), a, b
@@ -269,10 +269,10 @@ def judged_text(task: Task, item: Item, order: str) -> str:
     """The judged part of an item as one text; options as ``A: ... | B: ...`` in this order."""
     if task.comparative:
         texts = [item.fields[task.options[label]] for label in task.labels]
-        shown = zip(task.labels, reversed(texts) if order == "BA" else texts, strict=True)
-        return " | ".join(f"{label}: {text}" for label, text in shown)
-    judged = next((name for name in JUDGED if name in item.fields), None)
-    return item.fields[judged] if judged else "\n".join(item.fields.values())
+        options = zip(task.labels, reversed(texts) if order == "BA" else texts, strict=True)
+        return " | ".join(f"{label}: {text}" for label, text in options)
+    field = next((name for name in JUDGED if name in item.fields), None)
+    return item.fields[field] if field else "\n".join(item.fields.values())
 
 
 def plan(
@@ -300,14 +300,14 @@ def plan(
                 f"task {entry.task.name!r}: cannot make {n} pairs; {len(items)} items and {width} "
                 f"template pairs allow 1 to {capacity}"
             )
-        chosen = balanced_cells(len(items), width, n, _rng(seed, entry.task.name))
-        cells = [(row, columns[column]) for row, column in chosen]
+        places = balanced_cells(len(items), width, n, _rng(seed, entry.task.name))
+        cells = [(row, columns[column]) for row, column in places]
     if not entry.task.comparative:
         return [(row, column, NO_ORDER) for row, column in cells]
     if orders == "counterbalanced":
         return _counterbalanced(cells, [item.gold for item in items], seed, entry.task.name)
-    shown = entry.task.orders if orders == "both" else (orders,)
-    return [(row, column, order) for row, column in cells for order in shown]
+    order_list = entry.task.orders if orders == "both" else (orders,)
+    return [(row, column, order) for row, column in cells for order in order_list]
 
 
 def balanced_cells(

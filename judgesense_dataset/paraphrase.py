@@ -87,7 +87,7 @@ def paraphrase(
     from local_judges.registry import load_writer
     from local_judges.runner import require_scorings
 
-    named = isinstance(judge, (str, Path))
+    is_name = isinstance(judge, (str, Path))
     # A token per two characters of the longest wording, and some more.
     longest = max(len(template.text) for template in entry.templates)
     options: dict[str, Any] = {
@@ -97,12 +97,12 @@ def paraphrase(
         "system_prompt": "",
     }
     with ExitStack() as loaded:
-        writer = load_writer(judge, **(options if named else {}))
+        writer = load_writer(judge, **(options if is_name else {}))
         if writer is not judge:
             loaded.callback(writer.close)
         require_scorings(writer.name, writer.scorings, ["generate"])
         reader = writer
-        if named:
+        if is_name:
             reader = load_writer(judge)
             loaded.callback(reader.close)
         return _collect(entry, writer, reader, n, note)
@@ -116,7 +116,7 @@ def _collect(
 
     collected = Paraphrases(writer.name)
     embedder = Embedder()
-    seen = {_normal(template.text) for template in entry.templates}
+    texts = {_normal(template.text) for template in entry.templates}
     requests = _requests(entry)
     for _ in range(_ROUNDS):
         batch = [next(requests) for _ in range(n)]
@@ -124,18 +124,18 @@ def _collect(
             writer, [Request(prompt_id(text), text, ()) for _, text in batch], ["generate"]
         )
         collected.asked += len(batch)
-        fresh: list[tuple[str, Template]] = []
+        proposals: list[tuple[str, Template]] = []
         for (base, _), answer in zip(batch, answers, strict=True):
             text = _clean(answer.text or "", base.text)
             if answer.truncated:
                 collected.dropped["cut off"] += 1
-            elif reason := reason_to_drop(text, base, entry, seen):
+            elif reason := reason_to_drop(text, base, entry, texts):
                 collected.dropped[reason] += 1
             else:
-                seen.add(_normal(text))
-                fresh.append((text, base))
-        kept = _same_meaning(fresh, reader, embedder, collected.dropped, note)
-        collected.candidates += kept[: n - len(collected.candidates)]
+                texts.add(_normal(text))
+                proposals.append((text, base))
+        accepted = _same_meaning(proposals, reader, embedder, collected.dropped, note)
+        collected.candidates += accepted[: n - len(collected.candidates)]
         if len(collected.candidates) >= n:
             break
     return collected
@@ -149,11 +149,11 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
         turn, at = divmod(step, len(manners) * len(templates))
         base = templates[(at + at // len(manners)) % len(templates)]
         labels = [raw for raw in base.label_map if names_answer(base.text, raw)]
-        kept = [*labels, *sorted(set(_BRACES.findall(base.text)))]
+        words_to_keep = [*labels, *sorted(set(_BRACES.findall(base.text)))]
         parts = {
             "requirements": "; ".join(form["requirements"]),
             "manner": manners[at % len(manners)] + (f", variant {turn + 1}" if turn else ""),
-            "keep": f"Keep {', '.join(kept)} as they are. " if kept else "",
+            "keep": f"Keep {', '.join(words_to_keep)} as they are. " if words_to_keep else "",
             "text": base.text,
         }
         yield base, fill(form["layout"], parts)
@@ -162,17 +162,17 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
 def _clean(text: str, base: str) -> str:
     """The wording in a reply. One of several paragraphs keeps its lines, so that no rule of a long
     rubric is lost; of other replies only the first paragraph is a wording, the rest is comment."""
-    whole = _LABEL.sub("", _FENCE.sub("", text.strip())).strip()
+    wording = _LABEL.sub("", _FENCE.sub("", text.strip())).strip()
     if "\n\n" in base.strip():
-        return whole.strip("\"'“”`")
-    return " ".join(whole.split("\n\n")[0].split()).strip("\"'“”*` ")
+        return wording.strip("\"'“”`")
+    return " ".join(wording.split("\n\n")[0].split()).strip("\"'“”*` ")
 
 
-def reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
+def reason_to_drop(text: str, base: Template, entry: TaskTemplates, texts: set[str]) -> str | None:
     """The reason to drop a text, from the text alone; None if there is none."""
     if not text:
         return "empty"
-    if _normal(text) in seen:
+    if _normal(text) in texts:
         return "not new"
     if len(text) > _LONGEST * len(base.text):
         return "too long"
@@ -204,18 +204,18 @@ def _same_meaning(
     note: Callable[[str], None],
 ) -> list[Candidate]:
     measures = measure([(base.text, text) for text, base in texts], embedder)
-    near = [(*one, at) for one, at in zip(texts, measures, strict=True) if at.verdict]
-    if far := len(texts) - len(near):
-        dropped["too far in meaning"] += far
-    if not near:
+    drafts = [(*pair, at) for pair, at in zip(texts, measures, strict=True) if at.verdict]
+    if n_far := len(texts) - len(drafts):
+        dropped["too far in meaning"] += n_far
+    if not drafts:
         return []
     with tempfile.TemporaryDirectory() as log:
-        votes = judge_votes([(base.text, text) for text, base, _ in near], judge, Path(log), note)
-    if different := sum(vote.verdict is False for vote in votes):
-        dropped["called different by the judge"] += different
+        votes = judge_votes([(base.text, text) for text, base, _ in drafts], judge, Path(log), note)
+    if n_different := sum(vote.verdict is False for vote in votes):
+        dropped["called different by the judge"] += n_different
     return [
-        Candidate(*one, vote)
-        for one, vote in zip(near, votes, strict=True)
+        Candidate(*pair, vote)
+        for pair, vote in zip(drafts, votes, strict=True)
         if vote.verdict is not False
     ]
 
@@ -231,27 +231,27 @@ def write_candidates(
     """
     if path.exists():
         raise JudgeSenseError(f"{path} exists and may hold accepted wordings; choose another --out")
-    task, own = entry.task, entry.templates
-    taken = {template.template_id for template in own}
-    names = (name for n in count(1) if (name := f"{task.name}-p{n}") not in taken)
+    task, templates = entry.task, entry.templates
+    ids = {template.template_id for template in templates}
+    names = (name for n in count(1) if (name := f"{task.name}-p{n}") not in ids)
     proposed = [
         replace(candidate.base, template_id=name, text=candidate.text)
         for name, candidate in zip(names, paraphrases.candidates, strict=False)
     ]
-    content = TaskTemplates(task, (*own, *proposed)).to_dict()
-    for stated, candidate in zip(
-        content["templates"][len(own) :], paraphrases.candidates, strict=True
+    content = TaskTemplates(task, (*templates, *proposed)).to_dict()
+    for record, candidate in zip(
+        content["templates"][len(templates) :], paraphrases.candidates, strict=True
     ):
         vote = candidate.judged
-        measured: dict[str, Any] = {
+        measures: dict[str, Any] = {
             "from": candidate.base.template_id,
             "edit_distance": round(candidate.measured.edit_distance, 3),
             "cosine": round(candidate.measured.cosine, 3),
             "judge": {True: "YES", False: "NO", None: "unclear"}[vote.verdict],
         }
         if vote.score is not None:
-            measured["p_equivalent"] = round(vote.score, 3)
-        stated |= {"accepted": None, "measured": measured}
+            measures["p_equivalent"] = round(vote.score, 3)
+        record |= {"accepted": None, "measured": measures}
     use = (
         "A check uses each candidate unless you write accepted: false under it."
         if unread

@@ -64,11 +64,11 @@ def _known_patterns(task: str) -> list[tuple[Template, LayoutPattern]]:
     return [(t, patterns_of(t)[0]) for entry in entries if entry for t in entry.templates]
 
 
-def wording_of(prompt: str, judged: str | None) -> str:
+def wording_of(prompt: str, response: str | None) -> str:
     """The wording in a prompt of no known template: the text before the judged part."""
-    judged = judged or ""
-    options = OPTIONS.match(judged)
-    start = prompt.find((options.group(1) if options else judged)[:200]) if judged else -1
+    response = response or ""
+    options = OPTIONS.match(response)
+    start = prompt.find((options.group(1) if options else response)[:200]) if response else -1
     before = prompt[:start] if start > 0 else prompt
     return before.split("\n\n", 1)[0] or before
 
@@ -135,13 +135,13 @@ def _complete(row: Mapping[str, Any], number: int, task: str) -> dict[str, Any]:
 
 def _content_id(task: str, row: Mapping[str, Any], fields: Mapping[str, str]) -> str | None:
     """An item id derived from the judged text and the query; None if the row shows neither."""
-    judged = row["response_being_judged"]
-    if judged is None:
-        judged = "\n".join(text for name, text in fields.items() if name not in _QUERIES)
-    if not judged:
+    response = row["response_being_judged"]
+    if response is None:
+        response = "\n".join(text for name, text in fields.items() if name not in _QUERIES)
+    if not response:
         return None
     query = next((fields[name] for name in _QUERIES if name in fields), "")
-    digest = hashlib.sha256(f"{query}\n{judged}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{query}\n{response}".encode()).hexdigest()
     return f"{task}-{digest[:12]}"
 
 
@@ -167,10 +167,10 @@ def recover_parts(
         rows = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], name)).to_pylist()
         entry = next((e for path in files if (e := _entry_of(path, task, rows))), None)
         if entry is None:
-            tried = "the package's templates" if templates is None else str(templates)
+            source = "the package's templates" if templates is None else str(templates)
             raise JudgeSenseError(
                 f"variants need the wordings of task {name!r}, but its prompts match none in "
-                f"{tried}: add --templates FILE, the file that the dataset was built from"
+                f"{source}: add --templates FILE, the file that the dataset was built from"
             )
         entries[name] = entry
         items += _items(entry, rows, str(benchmark.source.get("name", "the dataset")))
@@ -192,7 +192,7 @@ def _entry_of(path: Path, task: Task, rows: Sequence[Mapping[str, Any]]) -> Task
     return entry if follows else None
 
 
-def _items(entry: TaskTemplates, rows: Sequence[Mapping[str, Any]], where: str) -> list[Item]:
+def _items(entry: TaskTemplates, rows: Sequence[Mapping[str, Any]], source: str) -> list[Item]:
     by_id = {template.template_id: template for template in entry.templates}
     items: dict[str, Item | None] = {}
     for row in rows:
@@ -202,7 +202,7 @@ def _items(entry: TaskTemplates, rows: Sequence[Mapping[str, Any]], where: str) 
         readings = _readings(by_id[row["template_id"]], row["text"])
         if not readings:
             raise JudgeSenseError(
-                f"{where}: the prompt {row['prompt_id']} of item {item_id!r} does not follow its "
+                f"{source}: the prompt {row['prompt_id']} of item {item_id!r} does not follow its "
                 f"template {row['template_id']!r}, so it can have no variants: add --templates "
                 "FILE with the template file that the dataset was built from"
             )

@@ -41,16 +41,16 @@ def shown_fields(rubric: str) -> dict[str, tuple[str, ...]]:
     """All fields of the JSON replies that a rubric shows, in order; () for free text."""
     examples = _OBJECT.findall(rubric)
     pairs = [pair for example in examples for pair in _FIELD.findall(example)]
-    return {name: _values(stated) for name, stated in pairs}
+    return {name: _values(values) for name, values in pairs}
 
 
-def _values(stated: str) -> tuple[str, ...]:
+def _values(example: str) -> tuple[str, ...]:
     """The values that a field may have, as the example states them; () for free text.
 
     >>> _values('"pass" or "fail"'), _values('"<one or two sentences>"')
     (('pass', 'fail'), ())
     """
-    text = stated.strip().strip(_AROUND)
+    text = example.strip().strip(_AROUND)
     if _LENGTH.search(text):
         return ()
     if text.casefold() in ("boolean", "bool"):
@@ -75,7 +75,7 @@ def reply_field(template: Template) -> str:
     fields = declared_fields(f"{template.text}\n{template.layout}")
     if template.task in fields:
         return template.task
-    raw = {each.casefold() for each in template.label_map}
+    raw = {answer.casefold() for answer in template.label_map}
     names = [name for name, values in fields.items() if {v.casefold() for v in values} >= raw]
     return names[0] if len(names) == 1 else ""
 
@@ -124,10 +124,10 @@ def reply_schema(template: Template) -> str:
     n_fields = len(_KEY.findall(example.group()))
     if is_inner or None in kinds.values() or len(pairs) != n_fields:
         return ""
-    free = [name for name, kind in kinds.items() if kind == {"type": "string"}]
-    if not free and _REASONS.search(text):
+    text_fields = [name for name, kind in kinds.items() if kind == {"type": "string"}]
+    if not text_fields and _REASONS.search(text):
         return ""
-    names = [*free, *(name for name in kinds if name not in free)]
+    names = [*text_fields, *(name for name in kinds if name not in text_fields)]
     return json.dumps(
         {
             "type": "object",
@@ -144,16 +144,16 @@ _KEY = re.compile(r"[\"'][^\"'\n]{1,40}[\"']\s*:")
 _REASONS = re.compile(r"\b(?:step by step|reason|explain|think|justif|analy[sz])", re.IGNORECASE)
 
 
-def _kind(stated: str) -> dict[str, Any] | None:
+def _kind(example: str) -> dict[str, Any] | None:
     """The JSON schema of a field as its example states it; None for a list, or a number."""
-    values = _values(stated)
+    values = _values(example)
     if {value.casefold() for value in values} == {"true", "false"}:
         return {"type": "boolean"}
     if values and is_scale(values):
         return {"type": "integer", "enum": [int(value) for value in values]}
     if values:
         return {"type": "string", "enum": list(values)}
-    return {"type": "string"} if re.match(r"\s*[\"'<]", stated) else None
+    return {"type": "string"} if re.match(r"\s*[\"'<]", example) else None
 
 
 def label_map_of(
@@ -171,21 +171,21 @@ def label_map_of(
 
     Raises JudgeSenseError for a label that is none, and for limits without a scale.
     """
-    same = {label: label for label in labels}
+    identity_map = {label: label for label in labels}
     for label in [*(mapping or {}).values(), *([positive] if positive else [])]:
-        if label not in same:
+        if label not in identity_map:
             raise JudgeSenseError(
                 f"{where}: {label!r} is not a label; the labels are {', '.join(labels)} (to name "
                 "others: --answers)"
             )
     if mapping:
-        words = dict(_translated(mapping, [v for values in fields.values() for v in values], where))
-        left = {label: label for label in labels if label not in words.values()}
-        return {**words, **left}
+        words = dict(_word_map(mapping, [v for values in fields.values() for v in values], where))
+        labels_left = {label: label for label in labels if label not in words.values()}
+        return {**words, **labels_left}
     if positive is not None and len(labels) != 2:
         raise JudgeSenseError(f"{where}: --positive is for two labels; use --map")
-    met = [found for values in fields.values() if (found := _met(values, labels, positive))]
-    return met[0] if len(met) == 1 else same
+    matches = [match for values in fields.values() if (match := _align(values, labels, positive))]
+    return matches[0] if len(matches) == 1 else identity_map
 
 
 def translated(word: str, mapping: Mapping[str, str] | None) -> str:
@@ -194,16 +194,16 @@ def translated(word: str, mapping: Mapping[str, str] | None) -> str:
     >>> translated("4", {">=4": "PASS", "<4": "FAIL"}), translated("Good", {"good": "PASS"})
     ('PASS', 'PASS')
     """
-    for given, label in (mapping or {}).items():
-        if fold(given) == fold(word):
+    for answer, label in (mapping or {}).items():
+        if fold(answer) == fold(word):
             return label
-        limit = _LIMIT.fullmatch(given) if _NUMBER.fullmatch(word.strip()) else None
+        limit = _LIMIT.fullmatch(answer) if _NUMBER.fullmatch(word.strip()) else None
         if limit and _COMPARE[limit[1]](float(word), float(limit[2])):
             return label
     return word
 
 
-def _translated(
+def _word_map(
     mapping: Mapping[str, str], scale: Sequence[str], where: str
 ) -> Iterator[tuple[str, str]]:
     for word, label in mapping.items():
@@ -220,7 +220,7 @@ def _translated(
         yield from ((n, label) for n in numbers if holds(float(n), float(limit[2])))
 
 
-def _met(
+def _align(
     values: Sequence[str], labels: Sequence[str], positive: str | None
 ) -> dict[str, str] | None:
     """The label of each value where both are two words of which one means yes and one no."""
@@ -234,7 +234,7 @@ def _met(
 
 
 def _other(labels: Sequence[str], label: str) -> str:
-    return next(each for each in labels if each != label)
+    return next(other for other in labels if other != label)
 
 
 def _sides(words: Sequence[str]) -> tuple[str | None, str | None]:

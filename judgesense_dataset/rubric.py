@@ -60,10 +60,10 @@ def read_rubric(
         raise JudgeSenseError(f"{path}: the rubric is empty")
     rows = [record.values for record in records]
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
-    declared = declared_fields(text)
+    reply_fields = declared_fields(text)
     if field:
-        declared = {field: declared[field]}
-    scales = [values for values in declared.values() if is_scale(values)]
+        reply_fields = {field: reply_fields[field]}
+    scales = [values for values in reply_fields.values() if is_scale(values)]
     for inner in _BRACES.findall(text):
         name, bar, guard = inner.partition("|")
         if name not in columns and not re.fullmatch(r"\w+", name):
@@ -97,19 +97,19 @@ def read_rubric(
         )
     ordinal = is_scale(labels)
     task = Task(field or NAME, labels, ordinal, MappingProxyType(dict(options or {})))
-    label_map = label_map_of(declared, labels, mapping, positive, str(path))
-    if field and not {*label_map} & {*declared[field]}:
+    label_map = label_map_of(reply_fields, labels, mapping, positive, str(path))
+    if field and not {*label_map} & {*reply_fields[field]}:
         raise JudgeSenseError(
-            f"{path}: {field} is one of {join(declared[field], 'or')}, but people's labels are "
+            f"{path}: {field} is one of {join(reply_fields[field], 'or')}, but people's labels are "
             f"{join(sorted(gold))}; say which is which with --human COLUMN --map THEIRS=OURS"
         )
-    own = _template(NAME, text, label_map)
-    return TaskTemplates(task, (replace(own, task=task.name),))
+    template = _template(NAME, text, label_map)
+    return TaskTemplates(task, (replace(template, task=task.name),))
 
 
 def _in_order(label: str) -> tuple[bool, int, str]:
-    whole = is_scale([label])
-    return not whole, int(label) if whole else 0, label
+    is_whole = is_scale([label])
+    return not is_whole, int(label) if is_whole else 0, label
 
 
 def _template(
@@ -150,7 +150,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     Raises JudgeSenseError for a file that cannot be read, other answers, or a wording called
     `rubric` with another text: the others then belong to another rubric.
     """
-    task, (own,) = rubric.task, rubric.templates
+    task, (base,) = rubric.task, rubric.templates
     if path.suffix in (".yaml", ".yml"):
         entries = load_templates(path, unread=True)
         if len(entries) != 1:
@@ -161,17 +161,17 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
                 f"{path}: its answers are {', '.join(entry.task.labels)}, but the rubric's are "
                 f"{', '.join(task.labels)}"
             )
-        same = {label: label for label in task.labels}
+        identity = {label: label for label in task.labels}
         wordings = [
             replace(
                 each,
                 task=task.name,
-                label_map=own.label_map if dict(each.label_map) == same else each.label_map,
+                label_map=base.label_map if dict(each.label_map) == identity else each.label_map,
             )
             for each in entry.templates
         ]
         for each in wordings:
-            if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
+            if each.template_id == NAME and (each.text, each.layout) != (base.text, base.layout):
                 raise JudgeSenseError(
                     f"{path}: its wordings belong to another rubric, which begins "
                     f"{each.text[:60]!r}; remove the file to get new wordings, or, if they still "
@@ -180,19 +180,19 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     else:
         parts = [part.strip() for part in _RULE.split(read_text(path)) if part.strip()]
         wordings = [
-            _template(f"wording-{number}", part, own.label_map, own.layout)
+            _template(f"wording-{number}", part, base.label_map, base.layout)
             for number, part in enumerate(parts, start=1)
         ]
-    others = [each for each in wordings if (each.text, each.layout) != (own.text, own.layout)]
+    others = [each for each in wordings if (each.text, each.layout) != (base.text, base.layout)]
     for each in others:
-        if own.placeholders and not each.placeholders:
-            names = ", ".join(f"{{{name}}}" for name in sorted(own.placeholders))
+        if base.placeholders and not each.placeholders:
+            names = ", ".join(f"{{{name}}}" for name in sorted(base.placeholders))
             raise JudgeSenseError(
                 f"{path}: the wording {each.template_id!r} does not show the judged text; write "
                 f"the whole prompt, with {names}"
             )
-    others = [replace(each, aliases=each.aliases or own.aliases) for each in others]
-    return TaskTemplates(task, (own, *others))
+    others = [replace(each, aliases=each.aliases or base.aliases) for each in others]
+    return TaskTemplates(task, (base, *others))
 
 
 def propose_wordings(
@@ -202,18 +202,18 @@ def propose_wordings(
 
     If no proposal passes, a note says why, and the rubric keeps its one wording.
     """
-    proposed = paraphrase(rubric, judge, n, note=note)
-    if not proposed.candidates:
-        why = ", ".join(f"{reason}: {count}" for reason, count in proposed.dropped.most_common())
+    drafts = paraphrase(rubric, judge, n, note=note)
+    if not drafts.candidates:
+        why = ", ".join(f"{reason}: {count}" for reason, count in drafts.dropped.most_common())
         note(
-            f"none of {proposed.asked} paraphrases by {proposed.judge} could be used ({why}): your "
+            f"none of {drafts.asked} paraphrases by {drafts.judge} could be used ({why}): your "
             "wording is judged alone, and rewording is not measured. To measure it, pass "
             "--wordings FILE or a stronger --paraphraser"
         )
         return rubric
-    write_candidates(path, rubric, proposed, unread=True)
+    write_candidates(path, rubric, drafts, unread=True)
     note(
-        f"{len(proposed.candidates)} wordings by {proposed.judge} are in {path}: read them, and "
+        f"{len(drafts.candidates)} wordings by {drafts.judge} are in {path}: read them, and "
         "write accepted: false for any that asks something else"
     )
     return read_wordings(path, rubric)

@@ -107,15 +107,15 @@ class TaskTemplates:
         """The task's entry in a template file; what a template shares with the task is left out."""
         task, layout = self.task, self.templates[0].layout
         templates = []
-        for each in self.templates:
-            stated: dict[str, Any] = {"id": each.template_id, "text": each.text}
-            if each.layout != layout:
-                stated["layout"] = each.layout
-            if dict(each.label_map) != {label: label for label in task.labels}:
-                stated["label_map"] = dict(each.label_map)
-            if each.aliases:
-                stated["aliases"] = {key: list(texts) for key, texts in each.aliases.items()}
-            templates.append(stated)
+        for template in self.templates:
+            entry: dict[str, Any] = {"id": template.template_id, "text": template.text}
+            if template.layout != layout:
+                entry["layout"] = template.layout
+            if dict(template.label_map) != {label: label for label in task.labels}:
+                entry["label_map"] = dict(template.label_map)
+            if template.aliases:
+                entry["aliases"] = {key: list(texts) for key, texts in template.aliases.items()}
+            templates.append(entry)
         return {
             "labels": list(task.labels),
             **({"ordinal": True} if task.ordinal else {}),
@@ -137,8 +137,8 @@ class LayoutPattern:
         """The fields in a text; None if it is not laid out so."""
         if (match := self.pattern.fullmatch(text[:: self.step])) is None:
             return None
-        found = (group[:: self.step] for group in match.groups())
-        return dict(zip(self.names, found, strict=True))
+        groups = (group[:: self.step] for group in match.groups())
+        return dict(zip(self.names, groups, strict=True))
 
 
 @lru_cache(maxsize=256)
@@ -168,9 +168,9 @@ def _pattern(parts: Sequence[str], step: int, field: str, whole: str) -> LayoutP
     pattern = re.escape(parts[0])
     for at in range(1, len(parts), 2):
         name, literal = parts[at][::step], re.escape(parts[at + 1])
-        shown = rf"(?:\{groups[name]})" if name in groups else field
+        group = rf"(?:\{groups[name]})" if name in groups else field
         groups.setdefault(name, len(groups) + 1)
-        pattern += (whole if at + 2 < len(parts) else "{}").format(shown + literal)
+        pattern += (whole if at + 2 < len(parts) else "{}").format(group + literal)
     return LayoutPattern(tuple(groups), re.compile(pattern, re.DOTALL), step)
 
 
@@ -205,8 +205,8 @@ def is_alone(task: Task, template: Template) -> bool:
     Its answers say whether that option is good: YES stands for the first label. Asked in both
     orders it shows each option by itself, so that their log-odds can be compared.
     """
-    shown = [field in template.placeholders for field in task.options.values()]
-    return shown == [True, False]
+    is_shown = [field in template.placeholders for field in task.options.values()]
+    return is_shown == [True, False]
 
 
 def read_tasks(
@@ -226,9 +226,9 @@ def read_tasks(
         except JudgeSenseError as error:
             raise task_node.fail(str(error)) from error
         templates = tuple(
-            _template(one, place, task, entry.layout, places, alone)
-            for one, place in zip(entry.templates, nodes.value, strict=True)
-            if one.accepted or (unread and one.accepted is None)
+            _template(template, place, task, entry.layout, places, alone)
+            for template, place in zip(entry.templates, nodes.value, strict=True)
+            if template.accepted or (unread and template.accepted is None)
         )
         if not templates:
             waiting = len(entry.templates)
@@ -264,8 +264,8 @@ def _template(
             raise maps.fail(f"{raw!r} is a reserved word; use another answer")
     if unreached := set(task.labels) - set(label_map.values()):
         raise maps.fail(f"the label map maps no answer to the label {min(unreached)!r}")
-    if wrong := wrong_alias(tuple(label_map), entry.aliases):
-        raise node.value["aliases"].fail(f"the aliases of a template: {wrong[2]}")
+    if problem := wrong_alias(tuple(label_map), entry.aliases):
+        raise node.value["aliases"].fail(f"the aliases of a template: {problem[2]}")
     template = Template(
         template_id=entry.id,
         task=task.name,
@@ -274,10 +274,10 @@ def _template(
         label_map=MappingProxyType(label_map),
         aliases=MappingProxyType({a: tuple(texts) for a, texts in entry.aliases.items()}),
     )
-    hidden = set(task.options.values()) - template.placeholders
-    if hidden and not (alone and is_alone(task, template)):
+    absent = set(task.options.values()) - template.placeholders
+    if absent and not (alone and is_alone(task, template)):
         raise node.fail(
-            f"template {entry.id!r} never shows the option {{{min(hidden)}}}; add it to the layout"
+            f"template {entry.id!r} never shows the option {{{min(absent)}}}; add it to the layout"
         )
     return template
 
@@ -328,20 +328,20 @@ def items_of(
     records: Iterable[Record], where: str, task: Task, fields: Iterable[str] | None = None
 ) -> list[Item]:
     """The items of one task in the records of ``where``; raises as :func:`load_items`."""
-    needed = None if fields is None else sorted(fields)
+    required = None if fields is None else sorted(fields)
     items: dict[str, Item] = {}
     for number, record in enumerate(records, 1):
         values = record.values
         if values.get("task") not in (None, "", task.name):
             continue
-        shown = needed or [n for n in values if n not in _COLUMNS and values[n] is not None]
-        if missing := [name for name in shown if values.get(name) is None]:
+        field_names = required or [n for n in values if n not in _COLUMNS and values[n] is not None]
+        if absent := [name for name in field_names if values.get(name) is None]:
             raise JudgeSenseError(
-                f"{record.place}: missing column {missing[0]!r}, which the templates of task "
+                f"{record.place}: missing column {absent[0]!r}, which the templates of task "
                 f"{task.name!r} show; the row's columns are {', '.join(values)}"
             )
-        id_column = "item_id" if "item_id" in values or "id" in shown else "id"
-        texts = {name: values[name] for name in shown}
+        id_column = "item_id" if "item_id" in values or "id" in field_names else "id"
+        texts = {name: values[name] for name in field_names}
         entry = {**values, "item_id": values.get(id_column), "fields": texts}
         row = validate(_ItemRow, entry, record.place, "an item")
         if row.gold and row.gold not in task.labels:

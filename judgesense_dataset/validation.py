@@ -100,14 +100,14 @@ def validate(
         note(f"{place} already holds this validation")
     else:
         # Pairs that people read stand beside the rows: each validator is first compared with them.
-        read = calibration_rows()
+        readings = calibration_rows()
         files = dict(file_votes(rows, Path(path)) for path in humans)
-        votes = {name: [*given, *[Vote(None)] * len(read)] for name, given in files.items()}
-        votes |= free_votes([*rows, *read], Embedder())
-        pairs, origins = wordings([*rows, *read]), {}
+        votes = {name: [*ballot, *[Vote(None)] * len(readings)] for name, ballot in files.items()}
+        votes |= free_votes([*rows, *readings], Embedder())
+        pairs, origins = wordings([*rows, *readings]), {}
         for judge, identity in zip(judges, inputs["judges"], strict=True):
-            fixed = json.dumps(identity, sort_keys=True)
-            log = f"judges/{hashlib.sha256(fixed.encode()).hexdigest()[:8]}"
+            identity_text = json.dumps(identity, sort_keys=True)
+            log = f"judges/{hashlib.sha256(identity_text.encode()).hexdigest()[:8]}"
             answering = load_judge(judge)
             name = JUDGE + answering.name
             try:
@@ -117,7 +117,7 @@ def validate(
                     answering.close()
             origins[name] = {"asked": identity, "log": log}
         calibrations = calibrate(votes, pairs)
-        votes = {name: given[: len(rows)] for name, given in votes.items()}
+        votes = {name: ballot[: len(rows)] for name, ballot in votes.items()}
         record = {
             "schema": 1,
             "inputs": inputs,
@@ -131,10 +131,10 @@ def validate(
             ],
             "agreement": _agreement(votes),
         }
-        trusted = {name for name, one in calibrations.items() if one.is_trusted}
-        for name, one in calibrations.items():
-            if one.why_not:
-                note(f"{name} is recorded but decides nothing: {one.why_not}")
+        trusted = {name for name, calibration in calibrations.items() if calibration.is_trusted}
+        for name, calibration in calibrations.items():
+            if calibration.why_not:
+                note(f"{name} is recorded but decides nothing: {calibration.why_not}")
         _write(place, rows, votes, trusted, record)
     changed: tuple[Path, ...] = ()
     if folder is not None and is_hub_folder(folder):
@@ -200,28 +200,29 @@ def _summary(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
     }
 
 
-def _calibration(one: Calibration | None) -> dict[str, Any]:
-    if one is None:
+def _calibration(figures: Calibration | None) -> dict[str, Any]:
+    if figures is None:
         return {}
-    return {"calibration": {**asdict(one), "trusted": one.is_trusted, "why_not": one.why_not}}
+    trust = {"trusted": figures.is_trusted, "why_not": figures.why_not}
+    return {"calibration": {**asdict(figures), **trust}}
 
 
 def _agreement(votes: Mapping[str, Sequence[Vote]]) -> list[dict[str, Any]]:
     agreement = []
     for first, second in combinations([name for name in votes if name != POLARITY], 2):
-        both = [
+        pairs = [
             (str(a.verdict), str(b.verdict))
             for a, b in zip(votes[first], votes[second], strict=True)
             if a.verdict is not None and b.verdict is not None
         ]
-        if both:
+        if pairs:
             agreement.append(
                 {
                     "a": first,
                     "b": second,
-                    "n": len(both),
-                    "percent": 100 * sum(a == b for a, b in both) / len(both),
-                    "kappa": cohen_kappa([a for a, _ in both], [b for _, b in both]),
+                    "n": len(pairs),
+                    "percent": 100 * sum(a == b for a, b in pairs) / len(pairs),
+                    "kappa": cohen_kappa([a for a, _ in pairs], [b for _, b in pairs]),
                 }
             )
     return agreement
@@ -263,12 +264,12 @@ def render_validation(record: Mapping[str, Any]) -> str:
     tasks += [(name, *map(str, counts.values())) for name, counts in record["tasks"].items()]
     names = ("yes", "no", "silent", "inverted", "mean_score")
     validators = [("validator", *names)]
-    for one in record["validators"]:
-        validators.append((one["validator"], *(_number(one[name]) for name in names)))
+    for entry in record["validators"]:
+        validators.append((entry["validator"], *(_number(entry[name]) for name in names)))
     agreement = [("agreement of", "and", "pairs", "percent", "kappa")]
-    for one in record["agreement"]:
-        numbers = (one["n"], one["percent"], one["kappa"])
-        agreement.append((one["a"], one["b"], *map(_number, numbers)))
+    for entry in record["agreement"]:
+        numbers = (entry["n"], entry["percent"], entry["kappa"])
+        agreement.append((entry["a"], entry["b"], *map(_number, numbers)))
     return "\n".join([*aligned(tasks), "", *aligned(validators), "", *aligned(agreement)])
 
 

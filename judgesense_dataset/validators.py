@@ -89,8 +89,8 @@ def consensus(
         *people,
         *(vote for name, vote in votes.items() if name == SURFACE and name in trusted),
     ]
-    if heard := [vote for name, vote in judges.items() if name in trusted]:
-        voices.append(Vote(_majority(heard)))
+    if trusted_votes := [vote for name, vote in judges.items() if name in trusted]:
+        voices.append(Vote(_majority(trusted_votes)))
     valid = _majority(voices)
     if valid is None:
         valid = _majority(people)
@@ -134,14 +134,14 @@ class Calibration:
         cls, verdicts: Sequence[bool | None], people: Sequence[bool | None], keys: Sequence[object]
     ) -> Calibration:
         """From the verdicts on rows; ``keys`` say which rows have the same two wordings."""
-        both = {
+        verdicts_by_key = {
             key: (str(verdict), str(label))
             for key, verdict, label in zip(keys, verdicts, people, strict=True)
             if verdict is not None and label is not None
         }
-        if not both:
+        if not verdicts_by_key:
             return cls(0, None, None, None)
-        pairs = [*both.values()]
+        pairs = [*verdicts_by_key.values()]
         return cls(
             len(pairs),
             fmean(verdict == "True" for verdict, _ in pairs),
@@ -182,17 +182,17 @@ def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
 
     Rows of one task with one template id share the wording, whatever the item.
     """
-    known: dict[tuple[str, str], str] = {}
+    name_of: dict[tuple[str, str], str] = {}
 
     def text(row: PairRow, side: str) -> str:
         prompt = row[f"prompt_{side}"]
         key = (row["task_type"], row[f"template_{side}"] or prompt)
-        if key not in known:
+        if key not in name_of:
             match = recognise(row["task_type"], prompt)
-            known[key] = (
+            name_of[key] = (
                 match[0].text if match else wording_of(prompt, row["response_being_judged"])
             )
-        return known[key]
+        return name_of[key]
 
     return [(text(row, "a"), text(row, "b")) for row in rows]
 
@@ -221,12 +221,12 @@ def calibrate(
     ``keys`` has the two wordings of each row.
     """
     people = [
-        consensus({name: given[at] for name, given in votes.items() if not _is_machine(name)})[0]
+        consensus({name: ballot[at] for name, ballot in votes.items() if not _is_machine(name)})[0]
         for at in range(len(keys))
     ]
     return {
-        name: Calibration.of([vote.verdict for vote in given], people, keys)
-        for name, given in votes.items()
+        name: Calibration.of([vote.verdict for vote in ballot], people, keys)
+        for name, ballot in votes.items()
         if _is_machine(name) and name != POLARITY
     }
 
@@ -241,11 +241,11 @@ def surface_votes(rows: Sequence[PairRow], embedder: Embedder) -> list[Vote]:
     distinct = list(dict.fromkeys(pairs))
     votes = {
         pair: Vote(
-            one.verdict,
-            round(min(1.0, max(0.0, one.cosine)), _DIGITS),
-            {"edit_distance": round(one.edit_distance, _DIGITS)},
+            measure_of_pair.verdict,
+            round(min(1.0, max(0.0, measure_of_pair.cosine)), _DIGITS),
+            {"edit_distance": round(measure_of_pair.edit_distance, _DIGITS)},
         )
-        for pair, one in zip(distinct, measure(distinct, embedder), strict=True)
+        for pair, measure_of_pair in zip(distinct, measure(distinct, embedder), strict=True)
     }
     return [votes[pair] for pair in pairs]
 
@@ -263,14 +263,14 @@ def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
             votes.append(Vote(None))
             continue
         maps = [load_label_map(row[f"label_map_{side}"]) for side in "ab"]
-        known = [truth(row["task_type"], row[f"prompt_{side}"]) for side in "ab"]
-        right = all(
-            match is None or match[0].label_map == given
-            for match, given in zip(known, maps, strict=True)
+        truths = [truth(row["task_type"], row[f"prompt_{side}"]) for side in "ab"]
+        is_right = all(
+            match is None or match[0].label_map == label_map
+            for match, label_map in zip(truths, maps, strict=True)
         )
-        same = set(maps[0].values()) == set(maps[1].values())
+        is_same = set(maps[0].values()) == set(maps[1].values())
         inverted = is_identity(maps[0]) != is_identity(maps[1])
-        votes.append(Vote(right and same, None, {"inverted": inverted}))
+        votes.append(Vote(is_right and is_same, None, {"inverted": inverted}))
     return votes
 
 
@@ -344,8 +344,8 @@ def file_votes(rows: Sequence[PairRow], path: Path) -> tuple[str, list[Vote]]:
             f"{path}: none of its pairs (such as {next(iter(verdicts))!r}) is in the dataset, "
             f"whose first pair is {rows[0]['pair_id']!r}"
         )
-    given = [verdicts.get(row["pair_id"]) for row in rows]
-    votes = [Vote(verdict, None if verdict is None else float(verdict)) for verdict in given]
+    answers = [verdicts.get(row["pair_id"]) for row in rows]
+    votes = [Vote(verdict, None if verdict is None else float(verdict)) for verdict in answers]
     return (JUDGE if by_model else HUMAN) + path.stem, votes
 
 
@@ -369,14 +369,14 @@ def judge_votes(
         text = fill(form["layout"], parts)
         names = (EQUIVALENCE.name, key, key, "validation", NO_ORDER, label_map, None)
         prompts.append(Prompt(prompt_id(text), text, *names))
-    asked = Benchmark(
+    benchmark = Benchmark(
         tasks={EQUIVALENCE.name: EQUIVALENCE},
         prompts=table_of_prompts(prompts),
         pairs=PAIR_SCHEMA.empty_table(),
         source={"name": "validation"},
     )
     scoring = "options" if "options" in judge.scorings else "generate"
-    run_judge(judge, asked, out, (scoring,), note=note)
+    run_judge(judge, benchmark, out, (scoring,), note=note)
     log = read_log(out).select(["item_id", "raw_decision", "option_logprobs", "raw_text"])
     answers = {row["item_id"]: _vote(row) for row in log.to_pylist()}
     return [answers[key] for key in keys]

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Prompt, Task, Template, render
@@ -79,7 +81,7 @@ class VariantMaker:
         task, base = self.task, self.base
         changed: Template | None = base
         if variant.language:
-            changed = _translated(variant.language, base)
+            changed = _translate(variant.language, base)
         elif variant.without:
             changed = _without(base, variant.without)
         elif variant.texts:
@@ -88,9 +90,9 @@ class VariantMaker:
             label_map = wording.label_map or {label: label for label in task.labels}
             changed = replace(base, text=wording.text, label_map=MappingProxyType(label_map))
         if changed and variant.option_labels:
-            changed = _relabelled(changed, task, variant.option_labels)
+            changed = _relabel(changed, task, variant.option_labels)
         if changed and (_LAYOUT_KEYS & variant.model_fields_set or variant.instruction == "last"):
-            changed = _laid_out(changed, task, variant, self.seed)
+            changed = _lay_out(changed, task, variant, self.seed)
         if changed is None:
             return None
         if (
@@ -101,8 +103,8 @@ class VariantMaker:
         if variant.guard:
             names = list(task.options.values()) or [_single(changed.placeholders)]
             for name in names:
-                shown = changed.layout.replace(f"{{{name}}}", f"{{{name}|{variant.guard}}}")
-                changed = replace(changed, layout=shown)
+                guarded = changed.layout.replace(f"{{{name}}}", f"{{{name}|{variant.guard}}}")
+                changed = replace(changed, layout=guarded)
         text = " ".join(part for part in (variant.before, changed.text, variant.after) if part)
         layout = changed.layout
         if variant.few_shot:
@@ -151,33 +153,33 @@ class VariantMaker:
             swapped = {first: item.fields[second], second: item.fields[first]}
             gold = task.labels[1 - task.labels.index(item.gold)]
             return replace(_with(item, swapped), gold=gold)
-        place, least = task.labels.index(item.gold), 2 if task.ordinal else 1
-        others = [
+        place, distance = task.labels.index(item.gold), 2 if task.ordinal else 1
+        candidates = [
             other
             for other in self.pool
-            if other.gold is not None and abs(task.labels.index(other.gold) - place) >= least
+            if other.gold is not None and abs(task.labels.index(other.gold) - place) >= distance
         ]
-        if not others:
+        if not candidates:
             return None
-        judged = judged_field(task, item, "-")
+        field = judged_field(task, item, "-")
 
         def same(other: Item) -> bool:
             return len(item.fields) > 1 and all(
                 other.fields.get(name) == text
                 for name, text in item.fields.items()
-                if name != judged
+                if name != field
             )
 
-        others = [other for other in others if same(other)] or others
+        candidates = [other for other in candidates if same(other)] or candidates
         rng = np.random.default_rng([self.seed, 7, *item.item_id.encode()])
-        donor = others[int(rng.integers(len(others)))]
+        donor = candidates[int(rng.integers(len(candidates)))]
         return replace(item, fields=donor.fields, gold=donor.gold)
 
     def _shots(self, k: int, item: Item) -> list[Item]:
         rng = np.random.default_rng([self.seed, 29, *self.task.name.encode()])
         able = [self.pool[n] for n in rng.permutation(len(self.pool)).tolist()]
         able = [o for o in able if o.gold is not None and o.cluster_id != item.cluster_id]
-        groups = [[other for other in able if other.gold == label] for label in self.task.labels]
+        groups = [[o for o in able if o.gold == label] for label in self.task.labels]
         first = [group[0] for group in groups if group]
         if self.task.ordinal and k <= len(first):
             # Two examples from a scale of five show its ends, not its first two levels.
@@ -191,9 +193,9 @@ class VariantMaker:
         """An item as the base shows it, without the instruction, and its right answer."""
         layout = self.base.layout.replace("{instruction}", "").strip()
         bare = replace(self.base, text="", layout=layout)
-        shown = render(self.task, bare, shot, self.task.orders[0])
+        prompt = render(self.task, bare, shot, self.task.orders[0])
         raw = next(raw for raw, label in self.base.label_map.items() if label == shot.gold)
-        return f"{shown.text}\nAnswer: {raw}"
+        return f"{prompt.text}\nAnswer: {raw}"
 
 
 def _without(base: Template, n: int) -> Template | None:
@@ -203,8 +205,8 @@ def _without(base: Template, n: int) -> Template | None:
         return None
     text = "".join(parts[: n - 1] + parts[n:]).strip()
     shorter = replace(base, text=text)
-    known, shown = (f"{each.text}\n{each.layout}" for each in (base, shorter))
-    lost = [raw for raw in base.label_map if names_answer(known, raw) > names_answer(shown, raw)]
+    before, after = (f"{each.text}\n{each.layout}" for each in (base, shorter))
+    lost = [raw for raw in base.label_map if names_answer(before, raw) > names_answer(after, raw)]
     labels = tuple(dict.fromkeys(base.label_map.values()))
     cues = [polarity_cue(each.text, labels) == INVERTED for each in (shorter, base)]
     if lost or shorter.placeholders != base.placeholders or cues[0] != cues[1]:
@@ -212,10 +214,10 @@ def _without(base: Template, n: int) -> Template | None:
     return shorter
 
 
-def _translated(language: str, base: Template) -> Template | None:
+def _translate(language: str, base: Template) -> Template | None:
     """The template of the same id in the package's file of a language; None for one of your own."""
-    known = known_tasks().get(base.task)
-    if known is None or base.text not in {template.text for template in known.templates}:
+    package = known_tasks().get(base.task)
+    if package is None or base.text not in {template.text for template in package.templates}:
         return None
     entry = load_templates(LANGUAGE_FILES[language])[base.task]
     return next(t for t in entry.templates if t.template_id == base.template_id)
@@ -235,42 +237,42 @@ def _with(item: Item, fields: Mapping[str, str]) -> Item:
     return replace(item, fields=MappingProxyType({**item.fields, **fields}))
 
 
-def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Template | None:
+def _lay_out(template: Template, task: Task, variant: Variant, seed: int) -> Template | None:
     """The template with another layout of its fields; None if its layout is not a list of them."""
-    before, mark, rest = template.layout.partition("{instruction}")
-    shown = _SHOWN.findall(rest)
-    if before or not mark or "".join(f"{g}{n}{s}{{{f}}}" for g, n, s, f in shown) != rest:
+    before, mark, fields_part = template.layout.partition("{instruction}")
+    parts = _SHOWN.findall(fields_part)
+    if before or not mark or "".join(f"{g}{n}{s}{{{f}}}" for g, n, s, f in parts) != fields_part:
         return None
-    if not shown:
+    if not parts:
         return None
-    gap, default = shown[0][0], (shown[1][0] if len(shown) > 1 else "\n")
+    gap, default = parts[0][0], (parts[1][0] if len(parts) > 1 else "\n")
     separator, spacing = variant.separator, variant.spacing or default
     casing: str = variant.casing
     mark = variant.enumeration
     if variant.sampled:
         rng = np.random.default_rng([seed, 811, *task.name.encode()])
-        own_format = (shown[0][2], default, "", "")
+        own_format = (parts[0][2], default, "", "")
         # A format that differs on one axis alone is a variant of its own.
-        drawn = [
+        formats = [
             space
             for space in _SPACE
-            if (len(shown) > 1 or space[1] == "\n")
+            if (len(parts) > 1 or space[1] == "\n")
             and sum(a != b for a, b in zip(space, own_format, strict=True)) > 1
         ]
-        at = rng.permutation(len(drawn))[(variant.sampled - 1) % len(drawn)]
-        separator, spacing, casing, mark = drawn[int(at)]
-    if (variant.spacing or variant.fields_order) and len(shown) < 2:
+        at = rng.permutation(len(formats))[(variant.sampled - 1) % len(formats)]
+        separator, spacing, casing, mark = formats[int(at)]
+    if (variant.spacing or variant.fields_order) and len(parts) < 2:
         return None
-    order = shown
+    order = parts
     if variant.fields_order:
-        options = [one for one in shown if one[3] in task.options.values()]
-        others = [one for one in shown if one not in options]
-        order = [*options, *reversed(others)]
+        options = [part for part in parts if part[3] in task.options.values()]
+        other_parts = [part for part in parts if part not in options]
+        order = [*options, *reversed(other_parts)]
     # The name of an option stays as it is.
     cased = [getattr(n, casing)() if casing and n not in task.labels else n for _, n, _, _ in order]
     lines = [
-        f"{mark}{name}{separator or own}{{{field}}}"
-        for name, (_, _, own, field) in zip(cased, order, strict=True)
+        f"{mark}{name}{separator or sep}{{{field}}}"
+        for name, (_, _, sep, field) in zip(cased, order, strict=True)
     ]
     body = spacing.join(lines)
     layout = f"{{instruction}}{gap}{body}"
@@ -279,13 +281,13 @@ def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Te
     return replace(template, layout=layout)
 
 
-def _relabelled(template: Template, task: Task, labels: Sequence[str]) -> Template | None:
+def _relabel(template: Template, task: Task, labels: Sequence[str]) -> Template | None:
     """The template with other names of the two options; None without options or their names."""
     if not task.comparative or set(labels) == set(task.labels):
         return None
-    one, two = (re.escape(label) for label in task.labels)
-    named = re.compile(rf"\b{one}(\s*(?:,?\s*(?:or|and)|/|,)\s*){two}\b")
-    text, n_named = named.subn(
+    first, second = (re.escape(label) for label in task.labels)
+    pattern = re.compile(rf"\b{first}(\s*(?:,?\s*(?:or|and)|/|,)\s*){second}\b")
+    text, n_named = pattern.subn(
         lambda found: f"{labels[0]}{found.group(1)}{labels[1]}", template.text
     )
     layout, n_shown = template.layout, 0
@@ -319,5 +321,11 @@ def _single(fields: Iterable[str]) -> str:
 
 def row_of(prompt: Prompt, again: bool | None, **more: str) -> dict[str, object]:
     """A prompt's row in the table of prompts; what is empty is null."""
-    own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
-    return {**own, "again": again, **{name: value or None for name, value in more.items()}}
+    fields = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
+    return {**fields, "again": again, **{name: value or None for name, value in more.items()}}
+
+
+def more_prompts(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The table of a benchmark's prompts and of prompts that an addition asks."""
+    rows = [*({"again": False, **row} for row in old), *new]
+    return pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)

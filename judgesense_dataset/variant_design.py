@@ -55,27 +55,27 @@ def with_variants(
     pairs: list[Pair] = []
     wordings = {name: dict(texts) for name, texts in benchmark.wordings.items()}
     layouts = {name: dict(texts) for name, texts in benchmark.layouts.items()}
-    used: set[str] = set()
+    names: set[str] = set()
     for name, task in benchmark.tasks.items():
         maker = VariantMaker(templates[name], [i for i in items if i.task == name], seed)
         base = maker.base
-        here = pc.filter(benchmark.prompts["item_id"], pc.equal(benchmark.prompts["task"], name))
-        wanted = set(pc.unique(here).to_pylist())
-        chosen = [item for item in maker.pool if item.item_id in wanted]
+        ids = pc.filter(benchmark.prompts["item_id"], pc.equal(benchmark.prompts["task"], name))
+        item_ids = set(pc.unique(ids).to_pylist())
+        task_items = [item for item in maker.pool if item.item_id in item_ids]
         shown = [order for order in task.orders if not orders or order in orders] or task.orders
-        made = made_variants(maker, chosen[:1], variants)
-        used |= {variant.name for variant, _ in made if not variant.language}
+        forms = made_variants(maker, task_items[:1], variants)
+        names |= {variant.name for variant, _ in forms if not variant.language}
         wordings.setdefault(name, {})
-        for variant, template in made:
-            wordings[name][_named(template, variant)] = template.text
+        for variant, template in forms:
+            wordings[name][_variant_id(template, variant)] = template.text
             in_system = variant.instruction == "system" or bool(variant.effort)
             if not (variant.changes_item or variant.few_shot or in_system):
-                layouts.setdefault(name, {})[_named(template, variant)] = template.layout
-        for item in chosen:
+                layouts.setdefault(name, {})[_variant_id(template, variant)] = template.layout
+        for item in task_items:
             for order in shown:
                 plain = render(task, base, item, order)
                 rows.append(row_of(plain, again=True))
-                for variant, prompt, system in _prompts(maker, made, item, order):
+                for variant, prompt, system in _prompts(maker, forms, item, order):
                     rows.append(
                         row_of(
                             prompt,
@@ -87,31 +87,33 @@ def with_variants(
                             reply_form=variant.reply_form,
                         )
                     )
-                    used.add(variant.name)
+                    names.add(variant.name)
                     if variant.variant_class == EQUIVALENT:
-                        other = replace(prompt, template_id=f"{base.template_id}+{variant.name}")
-                        pairs.append(pair_up(plain, other))
-    if absent := [name for name in named if name not in used]:
+                        partner = replace(prompt, template_id=f"{base.template_id}+{variant.name}")
+                        pairs.append(pair_up(plain, partner))
+    if absent := [name for name in named if name not in names]:
         raise next(v for v in variants if v.name == absent[0]).fail(
             f"fits none of the tasks {', '.join(benchmark.tasks)}: they lack the part that it "
             "changes, or it has no text for them"
         )
-    if any(v.without for v in variants) and not any(v.without and v.name in used for v in variants):
+    if any(v.without for v in variants) and not any(
+        v.without and v.name in names for v in variants
+    ):
         raise JudgeSenseError(
             "no sentence of the wording can be left out: it has one, or each names an answer or a "
             "field; choose other --variants"
         )
-    source = {**benchmark.source, "variants": ",".join(sorted(used))}
-    spoken = dict.fromkeys(v.language for v in variants if v.language and v.name in used)
+    source = {**benchmark.source, "variants": ",".join(sorted(names))}
+    spoken = dict.fromkeys(v.language for v in variants if v.language and v.name in names)
     if spoken:
         source["translation"] = "; ".join(f"{code}: {TRANSLATION}" for code in spoken)
     star = pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)
-    own = benchmark.prompts if reworded else benchmark.prompts.slice(0, 0)
-    kept = benchmark.pairs if reworded else PAIR_SCHEMA.empty_table()
+    prompts = benchmark.prompts if reworded else benchmark.prompts.slice(0, 0)
+    old_pairs = benchmark.pairs if reworded else PAIR_SCHEMA.empty_table()
     return replace(
         benchmark,
-        prompts=pa.concat_tables([star, _others(own, star)]),
-        pairs=pa.concat_tables([kept, table_of_pairs(pairs)]),
+        prompts=pa.concat_tables([star, _others(prompts, star)]),
+        pairs=pa.concat_tables([old_pairs, table_of_pairs(pairs)]),
         source=source,
         wordings=wordings,
         layouts=layouts,
@@ -128,45 +130,45 @@ def made_variants(
     renders as another.
     """
     task, base = maker.task, maker.base
-    changed = ((variant, maker.template(variant)) for variant in variants)
-    made = [(v, t) for v, t in changed if t is not None and not _for_other_labels(v, t, task)]
-    for variant, template in made:
+    candidates = ((variant, maker.template(variant)) for variant in variants)
+    forms = [(v, t) for v, t in candidates if t is not None and not _for_other_labels(v, t, task)]
+    for variant, template in forms:
         _check(variant, template, task, base)
     for item in sample:
         order = task.orders[0]
-        seen = {render(task, base, item, order).prompt_id: "the base wording"}
-        for variant, prompt, _ in _prompts(maker, made, item, order):
-            if prompt.prompt_id in seen and variant.guard != "stripped":
+        names_by_prompt = {render(task, base, item, order).prompt_id: "the base wording"}
+        for variant, prompt, _ in _prompts(maker, forms, item, order):
+            if prompt.prompt_id in names_by_prompt and variant.guard != "stripped":
                 raise variant.fail(
-                    f"renders like {seen[prompt.prompt_id]} on task {task.name!r} (item "
+                    f"renders like {names_by_prompt[prompt.prompt_id]} on task {task.name!r} (item "
                     f"{item.item_id!r}); leave out one of the two, or change one"
                 )
-            seen[prompt.prompt_id] = f"the {variant.name!r} variant"
-    return made
+            names_by_prompt[prompt.prompt_id] = f"the {variant.name!r} variant"
+    return forms
 
 
 def _prompts(
-    maker: VariantMaker, made: Sequence[Made], item: Item, order: str
+    maker: VariantMaker, forms: Sequence[Made], item: Item, order: str
 ) -> Iterator[tuple[Variant, Prompt, str]]:
     """The prompts of an item's variants in an order, and the part for the system message.
 
     Gold is unknown under another criterion.
     """
     task = maker.task
-    for variant, template in made:
-        shown = maker.item(variant, item, order)
-        if shown is None:
+    for variant, template in forms:
+        shown_item = maker.item(variant, item, order)
+        if shown_item is None:
             continue
-        prompt, system = render(task, template, shown, order), ""
+        prompt, system = render(task, template, shown_item, order), ""
         if variant.instruction == "system":
-            system = render(task, replace(template, layout="{instruction}"), shown, order).text
+            system = render(task, replace(template, layout="{instruction}"), shown_item, order).text
             layout = template.layout.replace("{instruction}", "").strip()
-            rest = render(task, replace(template, text="", layout=layout), shown, order)
-            prompt = replace(prompt, text=rest.text)
+            user_part = render(task, replace(template, text="", layout=layout), shown_item, order)
+            prompt = replace(prompt, text=user_part.text)
         if system or variant.effort or variant.reply_form:
             # The user message alone does not identify what is asked.
-            forms = [variant.reply_form] if variant.reply_form else []
-            parts = (variant.effort, system, prompt.text, *forms)
+            reply_forms = [variant.reply_form] if variant.reply_form else []
+            parts = (variant.effort, system, prompt.text, *reply_forms)
             prompt = replace(prompt, prompt_id=prompt_id("\0".join(parts)))
         if variant.variant_class == CONTRAST and not (template.inverted or variant.changes_item):
             prompt = replace(prompt, gold=None)
@@ -174,38 +176,38 @@ def _prompts(
 
 
 def _check(variant: Variant, template: Template, task: Task, base: Template) -> None:
-    where = f"on task {task.name!r}"
-    if lost := sorted(base.placeholders - template.placeholders):
-        raise variant.fail(f"loses the field {{{lost[0]}}} {where}")
-    if new := sorted(template.placeholders - base.placeholders - {EXAMPLES}):
-        raise variant.fail(f"shows {{{new[0]}}} {where}, which the base wording does not")
+    place = f"on task {task.name!r}"
+    if fields_lost := sorted(base.placeholders - template.placeholders):
+        raise variant.fail(f"loses the field {{{fields_lost[0]}}} {place}")
+    if fields_added := sorted(template.placeholders - base.placeholders - {EXAMPLES}):
+        raise variant.fail(f"shows {{{fields_added[0]}}} {place}, which the base wording does not")
     answers, labels = template.label_map, set(task.labels)
     if strange := [label for label in answers.values() if label not in labels]:
         raise variant.fail(
-            f"maps an answer to {strange[0]!r} {where}, whose labels are {', '.join(task.labels)}"
+            f"maps an answer to {strange[0]!r} {place}, whose labels are {', '.join(task.labels)}"
         )
-    if unreached := [label for label in task.labels if label not in answers.values()]:
-        raise variant.fail(f"has no answer that means {unreached[0]!r} {where}")
-    shown = f"{template.text}\n{template.layout}"
-    known = f"{base.text}\n{base.layout}"
+    if unmapped := [label for label in task.labels if label not in answers.values()]:
+        raise variant.fail(f"has no answer that means {unmapped[0]!r} {place}")
+    text = f"{template.text}\n{template.layout}"
+    base_text = f"{base.text}\n{base.layout}"
     for raw in answers:
-        if raw in base.label_map and not names_answer(known, raw):
+        if raw in base.label_map and not names_answer(base_text, raw):
             continue  # A scale "from 1 to 5" does not name its 3.
-        if not names_answer(shown, raw) and (raw in base.label_map or not task.ordinal):
+        if not names_answer(text, raw) and (raw in base.label_map or not task.ordinal):
             raise variant.fail(
-                f"never names the answer {raw!r} {where}: name it in the text, or give a label_map "
+                f"never names the answer {raw!r} {place}: name it in the text, or give a label_map "
                 "from the answers that it asks for"
             )
-    turned = any(raw in labels and raw != label for raw, label in answers.items())
-    if variant.variant_class != CONTRAST and turned and not base.inverted:
-        raise variant.fail(f"inverts the answers {where}: declare it as class: contrast")
+    is_inverted = any(raw in labels and raw != label for raw, label in answers.items())
+    if variant.variant_class != CONTRAST and is_inverted and not base.inverted:
+        raise variant.fail(f"inverts the answers {place}: declare it as class: contrast")
     if (
         variant.variant_class != CONTRAST
         and polarity_cue(template.text, task.labels) == INVERTED
         and polarity_cue(base.text, task.labels) != INVERTED
     ):
         raise variant.fail(
-            f"asks the opposite {where} ({template.text!r}): declare it as class: contrast"
+            f"asks the opposite {place} ({template.text!r}): declare it as class: contrast"
         )
 
 
@@ -214,11 +216,11 @@ def _for_other_labels(variant: Variant, template: Template, task: Task) -> bool:
     if not (variant.texts and variant.where.startswith(str(VARIANTS))):
         return False
     ends = (task.labels[0], task.labels[-1])
-    named = [raw for raw, label in template.label_map.items() if label in ends]
-    return not all(names_answer(template.text, raw) for raw in named) or len(named) < len(ends)
+    answers = [raw for raw, label in template.label_map.items() if label in ends]
+    return not all(names_answer(template.text, raw) for raw in answers) or len(answers) < len(ends)
 
 
-def _named(template: Template, variant: Variant) -> str:
+def _variant_id(template: Template, variant: Variant) -> str:
     return f"{template.template_id}+{variant.name}"
 
 
@@ -228,8 +230,8 @@ def _others(prompts: pa.Table, star: pa.Table) -> pa.Table:
         return pc.binary_join_element_wise(*(table[name] for name in names), "\n")
 
     base = cells(star.filter(pc.is_null(star["variant"])))
-    left = prompts.filter(pc.invert(pc.is_in(cells(prompts), value_set=base.combine_chunks())))
-    for added in list(VARIANT_SCHEMA)[left.num_columns :]:
+    result = prompts.filter(pc.invert(pc.is_in(cells(prompts), value_set=base.combine_chunks())))
+    for added in list(VARIANT_SCHEMA)[result.num_columns :]:
         value = pa.scalar(False if added.name == "again" else None, added.type)
-        left = left.append_column(added, pa.repeat(value, left.num_rows))
-    return left.cast(VARIANT_SCHEMA)
+        result = result.append_column(added, pa.repeat(value, result.num_rows))
+    return result.cast(VARIANT_SCHEMA)

@@ -173,29 +173,29 @@ def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
         raise JudgeSenseError(f"variants is the text {names!r}; pass a list, such as [{names!r}]")
     files = {path: load_variants(path) for path in variant_files(names)}
     unasked = load_variants(LANGUAGE_VARIANTS) | load_variants(DEFENCES)
-    whole = {**load_variants(), **unasked}
+    by_name = {**load_variants(), **unasked}
     for variants in files.values():
-        whole.update(variants)
-    listed = ", ".join(whole)
-    unasked |= {each.name: each for each in _without_sentences()}
-    whole = {**unasked, **whole}
-    wanted: dict[str, None] = {}
+        by_name.update(variants)
+    listed = ", ".join(by_name)
+    unasked |= {variant.name: variant for variant in _without_sentences()}
+    by_name = {**unasked, **by_name}
+    chosen: dict[str, None] = {}
     for name in names:
         if name in files:
-            wanted.update(dict.fromkeys(files[name]))
+            chosen.update(dict.fromkeys(files[name]))
         elif name == ALL:
-            wanted.update(dict.fromkeys(name for name in whole if name not in unasked))
+            chosen.update(dict.fromkeys(name for name in by_name if name not in unasked))
         elif name in GROUPS:
-            wanted.update(dict.fromkeys(v.name for v in whole.values() if v.group == name))
-        elif name in whole:
-            wanted[name] = None
+            chosen.update(dict.fromkeys(v.name for v in by_name.values() if v.group == name))
+        elif name in by_name:
+            chosen[name] = None
         else:
             raise JudgeSenseError(
                 f"unknown variant {name!r}; choose from {ALL}, the groups {', '.join(GROUPS)}, the "
                 f"variants {listed}, or your own YAML file"
             )
     reworded = ALL in names or REWORDING in names
-    return reworded, [whole[name] for name in whole if name in wanted]
+    return reworded, [by_name[name] for name in by_name if name in chosen]
 
 
 def _without_sentences() -> list[Variant]:

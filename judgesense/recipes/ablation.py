@@ -77,17 +77,17 @@ def sentences(text: str) -> list[str]:
     >>> sentences("这是真的。他同意！")
     ['这是真的。', '他同意！']
     """
-    found = []
+    parts = []
     for line in text.splitlines():
         start = 0
         for end in _END.finditer(line):
             # An abbreviation is short: a long sentence is not read again at each of its dots.
             before = line[max(start, end.start() - 12) : end.start()]
             if line[end.start()] != "." or not _ABBREVIATION.search(before):
-                found.append(line[start : end.end()])
+                parts.append(line[start : end.end()])
                 start = end.end()
-        found.append(line[start:])
-    return [part for each in found if (part := each.strip(" \t\r\n\v\f\u200b\ufeff\u3000\xa0"))]
+        parts.append(line[start:])
+    return [part for each in parts if (part := each.strip(" \t\r\n\v\f\u200b\ufeff\u3000\xa0"))]
 
 
 def ablations(text: str, longest: int = 1) -> list[str]:
@@ -124,8 +124,8 @@ def bounded(
         The verdict, and `CERTIFIED`, `ADDED`, `TOO_SHORT` or `UNCERTIFIED`; None where nothing was
         read.
     """
-    whole = np.stack([np.stack([texts[0] for texts in row]) for row in answers])[None]
-    lowest, highest = whole.copy(), whole.copy()
+    texts_as_is = np.stack([np.stack([texts[0] for texts in row]) for row in answers])[None]
+    lowest, highest = texts_as_is.copy(), texts_as_is.copy()
     for w, row in enumerate(answers):
         for o, texts in enumerate(row):
             # The bound of each wording by itself: the mean of bounds is a bound of the mean.
@@ -147,12 +147,12 @@ def bounded(
     if is_won and not long[winner]:
         return verdict, TOO_SHORT
     if not wins:
-        whole[:, :, winner] = highest[:, :, winner] = lowest[:, :, winner]
+        texts_as_is[:, :, winner] = highest[:, :, winner] = lowest[:, :, winner]
     elif is_won:
         return verdict, CERTIFIED
     if all(long) and recipe.verdicts(highest).codes[0] == code:
         return verdict, CERTIFIED
-    return verdict, ADDED if recipe.verdicts(whole).codes[0] == code else UNCERTIFIED
+    return verdict, ADDED if recipe.verdicts(texts_as_is).codes[0] == code else UNCERTIFIED
 
 
 def _scores(recipe: Recipe, wording: str, texts: Floats, wins: str) -> Floats:

@@ -50,16 +50,16 @@ def measurable(array: AnswerArray) -> list[Recipe]:
     plain = Recipe("", tuple(pool[:1]), orders[0], labels, "most probable" if probable else "vote")
     recipes = []
     for size in _panel_sizes(len(pool), probable):
-        for asked in orders:
-            recipe = replace(plain, wordings=tuple(pool[:size]), orders=asked)
+        for recipe_orders in orders:
+            recipe = replace(plain, wordings=tuple(pool[:size]), orders=recipe_orders)
             variants = [recipe, replace(recipe, read="expected score")] if scale else [recipe]
-            if probable and not (len(asked) > 1 and len(labels) == 2):
-                variants += [replace(each, calibrated=True) for each in variants]
+            if probable and not (len(recipe_orders) > 1 and len(labels) == 2):
+                variants += [replace(v, calibrated=True) for v in variants]
             panel = f"panel of {size}" if size > 1 else ""
             recipes += [variant.named(panel=panel) for variant in variants]
     if len(pool) > 1:
-        best = replace(plain, wordings=tuple(pool), best_wording=True)
-        recipes += [replace(best, orders=asked).named() for asked in orders]
+        pool_recipe = replace(plain, wordings=tuple(pool), best_wording=True)
+        recipes += [replace(pool_recipe, orders=recipe_orders).named() for recipe_orders in orders]
     return [recipes[0], *sorted(recipes[1:], key=lambda recipe: recipe.prompts_per_item)]
 
 
@@ -75,10 +75,10 @@ def recipe_named(name: str, array: AnswerArray) -> Recipe:
 
     Raises JudgeSenseError that lists the names.
     """
-    known = {recipe.name: recipe for recipe in measurable(array)}
-    if name not in known:
-        raise JudgeSenseError(f"unknown remedy {name!r}: choose one of {'; '.join(known)}")
-    return known[name]
+    recipes = {recipe.name: recipe for recipe in measurable(array)}
+    if name not in recipes:
+        raise JudgeSenseError(f"unknown remedy {name!r}: choose one of {'; '.join(recipes)}")
+    return recipes[name]
 
 
 def panels(array: AnswerArray, recipe: Recipe) -> list[Panel]:
@@ -88,18 +88,18 @@ def panels(array: AnswerArray, recipe: Recipe) -> list[Panel]:
     if k == 1:
         return [(name,) for name in pool]
     disjoint = [tuple(pool[at : at + k]) for at in range(0, len(pool) - k + 1, k)]
-    wanted, rng = MOST_PANELS - len(disjoint), np.random.default_rng(0)
-    if wanted <= 0:
+    n_more, rng = MOST_PANELS - len(disjoint), np.random.default_rng(0)
+    if n_more <= 0:
         return disjoint
     if len(pool) <= MOST_LISTED:
-        others = [panel for panel in combinations(pool, k) if panel not in disjoint]
-        rng.shuffle(others)
-        return disjoint + others[:wanted]
-    drawn = dict.fromkeys(disjoint)
-    while len(drawn) < MOST_PANELS:
+        candidates = [panel for panel in combinations(pool, k) if panel not in disjoint]
+        rng.shuffle(candidates)
+        return disjoint + candidates[:n_more]
+    sample = dict.fromkeys(disjoint)
+    while len(sample) < MOST_PANELS:
         # Of 13 wordings there are so many panels that one is seldom drawn twice.
-        drawn[tuple(pool[n] for n in np.sort(rng.choice(len(pool), k, replace=False)))] = None
-    return list(drawn)
+        sample[tuple(pool[n] for n in np.sort(rng.choice(len(pool), k, replace=False)))] = None
+    return list(sample)
 
 
 def n_panels(array: AnswerArray, recipe: Recipe) -> int:

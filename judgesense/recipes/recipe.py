@@ -233,9 +233,9 @@ class Recipe:
                 return cascade(verdicts, self.margins)
             return jury(verdicts, by_votes=self.read == "vote")
         array = answers[self.judge].under(self.wordings, self.orders, items)
-        decided = self.verdicts(array.logprobs)
-        missing = (array.verdicts == NOT_ASKED).any(axis=(1, 2))
-        return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
+        answer = self.verdicts(array.logprobs)
+        is_missing = (array.verdicts == NOT_ASKED).any(axis=(1, 2))
+        return replace(answer, codes=np.where(is_missing, NOT_ASKED, answer.codes))
 
     def verdicts(self, logprobs: npt.ArrayLike) -> RecipeVerdicts:
         """The verdicts of one judge on n items.
@@ -283,9 +283,9 @@ class Recipe:
 def jury(verdicts: Sequence[RecipeVerdicts], *, by_votes: bool) -> RecipeVerdicts:
     """The verdicts of judges that all are asked: their majority, or by the mean log-odds."""
     if by_votes:
-        codes = np.stack([each.codes for each in verdicts], axis=1)
+        codes = np.stack([v.codes for v in verdicts], axis=1)
         return voted(codes, verdicts[0].logprobs.shape[1])
-    return _by_probability(mean_log_odds(np.stack([each.logprobs for each in verdicts], axis=1)))
+    return _by_probability(mean_log_odds(np.stack([v.logprobs for v in verdicts], axis=1)))
 
 
 def cascade(verdicts: Sequence[RecipeVerdicts], margins: Sequence[float | None]) -> RecipeVerdicts:

@@ -39,10 +39,10 @@ def answers_from(array: AnswerArray, units: Iterable[Unit]) -> Answers | None:
 
     Units of contrast wordings ask another question than the others.
     """
-    asked = ((unit, order) for unit in units for order in unit.orders)
+    pairs = ((unit, order) for unit in units for order in unit.orders)
     parts = [
         (unit.wording, order, items, unit.codes[items])
-        for unit, order in asked
+        for unit, order in pairs
         if len(items := np.flatnonzero(unit.codes != NOT_ASKED))
     ]
     if not parts:

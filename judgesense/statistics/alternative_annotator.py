@@ -82,12 +82,12 @@ def alternative_annotator(
     answers = np.array(verdicts, dtype=object)
     table = np.array(labels, dtype=object).reshape(len(labels), len(answers))
     codes, _ = cluster_codes(clusters, len(answers))
-    result = _tested(answers, table, codes, epsilon, scale)
+    result = _test(answers, table, codes, epsilon, scale)
     if result is None or not result.passes:
         return result
     constant, is_beaten = _best_constant(answers, table, codes, scale)
     always = np.full(len(answers), constant, dtype=object)
-    if not is_beaten and (rival := _tested(always, table, codes, epsilon, scale)) and rival.passes:
+    if not is_beaten and (rival := _test(always, table, codes, epsilon, scale)) and rival.passes:
         return replace(result, constant=constant)
     return result
 
@@ -104,7 +104,7 @@ def _best_constant(answers: Any, table: Any, codes: Any, scale: Sequence[str]) -
     return constant, _p_value(losses, gains, 0.0) <= _FDR
 
 
-def _tested(
+def _test(
     answers: Any, table: Any, codes: Any, epsilon: float, scale: Sequence[str]
 ) -> AlternativeAnnotator | None:
     """The test of a judge's verdicts, whatever a constant answer reaches."""

@@ -48,7 +48,7 @@ def compare_groups(
     shares = np.asarray(values, dtype=float)
     codes, _ = cluster_codes(clusters, len(shares))
     compared = [
-        test for by, names in groups.items() for test in _compared(by, names, shares, codes)
+        test for by, names in groups.items() for test in _comparisons(by, names, shares, codes)
     ]
     p_values = []
     for _, parts, df in compared:
@@ -96,7 +96,7 @@ def _gap(parts: Parts, quantile: float) -> tuple[float, float]:
     return ends.low, ends.high
 
 
-def _compared(
+def _comparisons(
     grouping: str, names: npt.NDArray[Any], shares: Floats, clusters: npt.NDArray[Any]
 ) -> Iterator[tuple[tuple[str, str, int], Parts, int]]:
     """What groups items, a group and its size; its parts; the degrees of freedom."""

@@ -115,7 +115,7 @@ def spearman_matrix(rows: Floats) -> Floats:
 
     ranks: Floats = rankdata(competition_ranks(rows), axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
-    return _normalised(ranks @ ranks.T)
+    return _as_cosines(ranks @ ranks.T)
 
 
 def kendall_matrix(rows: Floats) -> Floats:
@@ -125,10 +125,10 @@ def kendall_matrix(rows: Floats) -> Floats:
     for column in range(rows.shape[1] - 1):
         signs = np.sign(ranks[:, column : column + 1] - ranks[:, column + 1 :]).astype(np.float64)
         concordance += signs @ signs.T
-    return _normalised(concordance)
+    return _as_cosines(concordance)
 
 
-def _normalised(products: Floats) -> Floats:
+def _as_cosines(products: Floats) -> Floats:
     """Inner products as cosines; NaN where a row has length 0."""
     squares = np.diag(products)
     # One root of the product, not a product of roots: equal rows then give 1.0 to the last digit.

@@ -132,7 +132,7 @@ def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) ->
     Single-step max-T over the columns (Westfall & Young 1993, section 2.3), one-sided; ``sums`` are
     sums per cluster and column, shape (clusters, columns >= 2).
     """
-    tables = _permuted(sums, rng, n_resamples)
+    tables = _permutations(sums, rng, n_resamples)
     observed, _ = next(tables)
     hits = np.zeros(sums.shape[1])
     for deviations, _ in tables:
@@ -152,7 +152,7 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
     Returns:
         The p-value of the first test, and those of the second, shape (columns,).
     """
-    tables = _permuted(sums, rng, n_resamples)
+    tables = _permutations(sums, rng, n_resamples)
     deviations, gaps = next(tables)
     behind = gaps.max(axis=0)
     largest = max(behind.max(), np.abs(deviations).max())
@@ -167,7 +167,7 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
     return (0.5 + any_hits) / (1 + n_resamples), p_behind
 
 
-def _permuted(
+def _permutations(
     sums: Floats, rng: np.random.Generator, n_resamples: int
 ) -> Iterator[tuple[Floats, Floats]]:
     """The statistics of a table, then those of its permutations, some tables at a time.

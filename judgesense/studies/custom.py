@@ -102,9 +102,9 @@ def run_study(
         templates = read_tasks(root.value["tasks"])
         wordings = hashlib.sha256(repr(sorted(templates.items())).encode()).hexdigest()
     else:
-        file = _named(path, keys.templates, "templates")
+        file = _find_file(path, keys.templates, "templates")
         templates, wordings = load_templates(file), sha256_of(file)
-    items = _named(path, keys.items, "items")
+    items = _find_file(path, keys.items, "items")
     all_judges = judges or [_judge(path, judge, keys.seed, allow_host) for judge in keys.judges]
     settings = Settings.of(keys.scoring, None, keys.orders, keys.repeats, keys.seed, keys.limit)
     variants = _variants(path, keys.variants)
@@ -209,7 +209,7 @@ def _judge(path: Path, judge: str | _Judge, seed: int, allow_host: Sequence[str]
     return spec
 
 
-def _named(path: Path, name: str, key: str) -> Path:
+def _find_file(path: Path, name: str, key: str) -> Path:
     """A file named in the study file, relative to that file."""
     file = path.parent / name
     if not isfile(file):  # False for a name that no system takes, too
@@ -222,7 +222,7 @@ def _variants(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     from judgesense_dataset.variants import chosen_variants, variant_files
 
     files = variant_files(names)
-    paths = [str(_named(path, name, "variants")) if name in files else name for name in names]
+    paths = [str(_find_file(path, name, "variants")) if name in files else name for name in names]
     if paths:
         try:
             chosen_variants(paths)

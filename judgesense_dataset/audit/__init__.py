@@ -57,21 +57,21 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
 
 def findings(task: TaskRows) -> tuple[Finding, ...]:
     """Everything that the checks find in a task, errors first."""
-    found = []
+    results = []
     for check in _CHECKS:
         for code, facts in check(task):
-            known = catalogue()[code]
-            found.append(Finding(code, known["severity"], known["message"].format(**facts)))
-    return tuple(sorted(found, key=lambda one: SEVERITIES.index(one.severity)))
+            entry = catalogue()[code]
+            results.append(Finding(code, entry["severity"], entry["message"].format(**facts)))
+    return tuple(sorted(results, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{plural_s(n)}"
 
 
-def _some(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _some(names: Sequence[str], limit: int = 3) -> str:
+    text = ", ".join(names[:limit])
+    return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
 
 
 def _pairs(names: Sequence[str]) -> dict[str, str]:
@@ -98,13 +98,13 @@ def oracle(rows: Sequence[AuditRow]) -> tuple[float | None, float | None, float 
 
 def _repeats(task: TaskRows) -> Facts:
     rows, distinct = task.rows, task.distinct
-    if again := len(rows) - len(distinct):
-        yield "duplicate_pairs", {"again": again, "rows": len(rows), "pairs": len(distinct)}
+    if n_repeats := len(rows) - len(distinct):
+        yield "duplicate_pairs", {"again": n_repeats, "rows": len(rows), "pairs": len(distinct)}
     ids = Counter(row.pair_id for row in distinct)
     if repeated := [pair for pair, times in ids.items() if times > 1]:
         yield "duplicate_ids", {"names": _some(repeated)}
-    if same := [row.pair_id for row in distinct if row.a.text == row.b.text]:
-        yield "identical_prompts", _pairs(same)
+    if identical := [row.pair_id for row in distinct if row.a.text == row.b.text]:
+        yield "identical_prompts", _pairs(identical)
 
 
 def _items(task: TaskRows) -> Facts:
@@ -144,19 +144,19 @@ def _items(task: TaskRows) -> Facts:
 def _gold(task: TaskRows) -> Facts:
     graded = [(str(row.gold), row) for row in task.rows if row.gold is not None]
     counts = Counter(gold for gold, _ in graded)
-    if missing := len(task.rows) - len(graded):
-        yield "gold_missing", {"rows": _count(missing, "row")}
+    if n_missing := len(task.rows) - len(graded):
+        yield "gold_missing", {"rows": _count(n_missing, "row")}
     if strange := [row.pair_id for gold, row in graded if gold not in task.labels]:
         yield "gold_outside_labels", {"labels": ", ".join(task.labels), **_pairs(strange)}
     if not counts:
         return
-    label, most = counts.most_common(1)[0]
+    label, count = counts.most_common(1)[0]
     if len(counts) == 1:
         yield "gold_one_label", {"label": label}
         return
-    if most > _MOST_LABELS * len(graded) / len(task.labels):
-        share = most / len(graded)
-        yield "gold_imbalance", {"label": label, "rows": len(graded), "most": most, "share": share}
+    if count > _MOST_LABELS * len(graded) / len(task.labels):
+        share = count / len(graded)
+        yield "gold_imbalance", {"label": label, "rows": len(graded), "most": count, "share": share}
     if absent := [name for name in task.labels if name not in counts]:
         yield "gold_labels_unused", {"labels": _some(absent)}
     owners: dict[str, set[str]] = defaultdict(set)
@@ -204,9 +204,9 @@ def _wordings(task: TaskRows) -> Facts:
             },
         )
         return
-    (common, most), *_, (rare, least) = [*uses.most_common(), *uses.most_common()[-1:]]
-    if most > _MOST_TEMPLATES * least:
-        yield "template_imbalance", {"common": common, "most": most, "rare": rare, "least": least}
+    (common, high), *_, (rare, low) = [*uses.most_common(), *uses.most_common()[-1:]]
+    if high > _MOST_TEMPLATES * low:
+        yield "template_imbalance", {"common": common, "most": high, "rare": rare, "least": low}
 
 
 def _texts(task: TaskRows) -> Facts:

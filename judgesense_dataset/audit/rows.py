@@ -141,15 +141,15 @@ def _task_rows(name: str, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, 
         labels = _labels([row for _, row in pairs])
         comparative = set(labels) == {"A", "B"}
     # The pairs of an item lie together in most files.
-    known = lru_cache(maxsize=4096)(lambda prompt: recognise(name, prompt))
+    recognised = lru_cache(maxsize=4096)(lambda prompt: recognise(name, prompt))
     prompts: dict[tuple[str, str, str], AuditPrompt] = {}
     rows = []
     for number, (recorded, row) in enumerate(pairs, 1):
-        both = []
+        sides = []
         fields: dict[str, str] = {}
         for letter in "ab":
             text, map_column = row[f"prompt_{letter}"], f"label_map_{letter}"
-            match = known(text)
+            match = recognised(text)
             fields = fields or (match[1] if match else {})
             wording = row[f"template_{letter}"] or text.split("\n", 1)[0]
             key = (text, wording, str(recorded.get(map_column) or ""))
@@ -162,15 +162,15 @@ def _task_rows(name: str, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, 
                     match[0].label_map if match else None,
                     wording_of(text, row["response_being_judged"]),
                 )
-            both.append(prompts[key])
-        item, judged = str(row["item_id"] or f"row-{number}"), row["response_being_judged"] or ""
-        options = OPTIONS.match(judged)
-        texts = options.groups() if options else (judged,)
+            sides.append(prompts[key])
+        item, response = str(row["item_id"] or f"row-{number}"), row["response_being_judged"] or ""
+        options = OPTIONS.match(response)
+        texts = options.groups() if options else (response,)
         rows.append(
             AuditRow(
                 pair_id=str(row["pair_id"]),
-                a=both[0],
-                b=both[1],
+                a=sides[0],
+                b=sides[1],
                 order=str(row["order"]),
                 gold=row["ground_truth_label"],
                 item_id=item,
@@ -190,14 +190,14 @@ def _prompt(
     wording: str,
     recorded: LabelMap | None,
     labels: Sequence[str],
-    known: LabelMap | None,
+    template_map: LabelMap | None,
     instruction: str,
 ) -> AuditPrompt:
-    same, meaning = dict(zip(labels, labels, strict=True)), known
-    if known is None and labels and (asks := polarity_cue(instruction, labels)):
-        meaning = inverted_map(labels) if asks == INVERTED else same
+    identity_map, meaning = dict(zip(labels, labels, strict=True)), template_map
+    if template_map is None and labels and (asks := polarity_cue(instruction, labels)):
+        meaning = inverted_map(labels) if asks == INVERTED else identity_map
     # Without label maps, a dataset is measured with the known templates' maps or unmapped.
-    return AuditPrompt(text, wording, recorded, recorded or known or same, meaning)
+    return AuditPrompt(text, wording, recorded, recorded or template_map or identity_map, meaning)
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -208,10 +208,10 @@ def _labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         if row[f"label_map_{letter}"]
     )
     golds = (row["ground_truth_label"] for row in rows)
-    seen = {label for one in maps for label in one.values()} or set(golds) - {None}
-    if seen == {"NO", "YES"}:
+    labels = {label for label_map in maps for label in label_map.values()} or set(golds) - {None}
+    if labels == {"NO", "YES"}:
         return ("YES", "NO")
-    return tuple(sorted(seen, key=int) if is_scale(tuple(seen)) else sorted(seen))
+    return tuple(sorted(labels, key=int) if is_scale(tuple(labels)) else sorted(labels))
 
 
 def _label_map(row: Mapping[str, Any], column: str) -> LabelMap:

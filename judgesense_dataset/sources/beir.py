@@ -32,36 +32,36 @@ def collect_set(name: str, reader: loader.Reader, n: int | None, seed: int) -> l
     If ``n`` is None, every judged passage of every query is an item.
     """
     hub_id = f"BeIR/{name}"
-    judged = reader.splits(
+    qrels = reader.splits(
         f"{hub_id}-qrels", None, {"query-id": object, "corpus-id": object, "score": int}, "unknown"
     )
     queries = reader.split(hub_id, "queries", "queries", _QUERY, "unknown")
     corpus = reader.split(hub_id, "corpus", "corpus", _PASSAGE, "unknown")
     passages, empty = _passages(corpus)
-    judgements, positives = _judgements(judged.values())
+    judgements, positives = _judgements(qrels.values())
     questions, repeated = _questions(queries, positives, passages)
     rng = loader.generator(seed, f"beir:{name}")
     if n is not None:
-        questions = list({one.query_id: one for one in loader.shuffled(questions, rng)}.values())
-    ordered = loader.shuffled(questions, rng)
+        questions = list({q.query_id: q for q in loader.shuffled(questions, rng)}.values())
+    candidates = loader.shuffled(questions, rng)
     # Some queries have no negative within reach; spare queries replace them.
-    negatives = _hard_negatives(ordered, passages, judgements)
-    usable = [question for question in ordered if question in negatives]
+    negatives = _hard_negatives(candidates, passages, judgements)
+    usable = [question for question in candidates if question in negatives]
     if n is not None and n > len(usable):
         raise JudgeSenseError(
             f"too few items: {len(usable)} queries of {hub_id} have a passage judged relevant and "
             f"an unjudged one among BM25's first {_DEPTH}, but {n} were requested"
         )
-    chosen = usable if n is None else _apart(usable, negatives)[:n]
-    positives_first = loader.halves(len(chosen), rng)
+    sample = usable if n is None else _apart(usable, negatives)[:n]
+    positives_first = loader.halves(len(sample), rng)
     items = []
-    for question, positive_first in zip(chosen, positives_first, strict=True):
-        shown = [passages[question.positive], passages[negatives[question]]]
+    for question, positive_first in zip(sample, positives_first, strict=True):
+        texts = [passages[question.positive], passages[negatives[question]]]
         ids = [question.positive, negatives[question]]
         if not positive_first:
-            shown.reverse()
+            texts.reverse()
             ids.reverse()
-        fields = {"query": question.query, "passage_a": shown[0], "passage_b": shown[1]}
+        fields = {"query": question.query, "passage_a": texts[0], "passage_b": texts[1]}
         items.append(
             corpus.item(
                 f"{name}-{question.query_id}-{question.positive}",
@@ -72,7 +72,7 @@ def collect_set(name: str, reader: loader.Reader, n: int | None, seed: int) -> l
                 "|".join(ids),
             )
         )
-    judged_revision = next(iter(judged.values())).revision
+    judged_revision = next(iter(qrels.values())).revision
     notes = [
         "The negative is the unjudged passage that BM25 (bm25s, Lucene variant) ranks highest for "
         f"the query (judgements: {hub_id}-qrels at {judged_revision}). An unjudged passage is not "
@@ -88,13 +88,13 @@ def collect_set(name: str, reader: loader.Reader, n: int | None, seed: int) -> l
 
 def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> list[_Question]:
     """The questions in order, with those last that share a passage with an earlier one."""
-    seen: set[str] = set()
+    passages_used: set[str] = set()
     first: list[_Question] = []
     last: list[_Question] = []
     for question in questions:
-        shown = {question.positive, negatives[question]}
-        (last if shown & seen else first).append(question)
-        seen |= shown
+        passages = {question.positive, negatives[question]}
+        (last if passages & passages_used else first).append(question)
+        passages_used |= passages
     return first + last
 
 
@@ -114,15 +114,15 @@ def _passages(corpus: loader.SourceTable) -> tuple[dict[str, str], int]:
 def _judgements(
     tables: Iterable[loader.SourceTable],
 ) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
-    judged: dict[str, set[str]] = defaultdict(set)
+    passages_of: dict[str, set[str]] = defaultdict(set)
     positives: dict[str, list[str]] = defaultdict(list)
     for table in tables:
         for _, row in table:
             query, passage = str(row["query-id"]), str(row["corpus-id"])
             if row["score"] > 0 and passage not in positives[query]:
                 positives[query].append(passage)
-            judged[query].add(passage)
-    return judged, positives
+            passages_of[query].add(passage)
+    return passages_of, positives
 
 
 def _questions(
@@ -141,15 +141,15 @@ def _questions(
         by_query[name] = [
             _Question(name, query, p) for p in positives.get(name, []) if p in passages
         ]
-    every = [question for group in by_query.values() for question in group]
-    by_text = {(question.query, passages[question.positive]): question for question in every[::-1]}
-    once = set(by_text.values())
-    kept = [question for question in every if question in once]
-    return kept, len(every) - len(kept)
+    pairs = [question for group in by_query.values() for question in group]
+    by_text = {(question.query, passages[question.positive]): question for question in pairs[::-1]}
+    distinct = set(by_text.values())
+    first = [question for question in pairs if question in distinct]
+    return first, len(pairs) - len(first)
 
 
 def _hard_negatives(
-    questions: list[_Question], passages: Mapping[str, str], judged: Mapping[str, set[str]]
+    questions: list[_Question], passages: Mapping[str, str], judged_passages: Mapping[str, set[str]]
 ) -> dict[_Question, str]:
     try:
         import bm25s
@@ -166,14 +166,14 @@ def _hard_negatives(
     for question, words in zip(questions, tokens, strict=True):
         if not words:
             continue
-        depth = min(_DEPTH + len(judged[question.query_id]), len(ids))
+        depth = min(_DEPTH + len(judged_passages[question.query_id]), len(ids))
         ranked, scores = index.retrieve([words], k=depth, show_progress=False)
         # Equal scores are in the order of the corpus, whatever the sort did.
         order = sorted(zip(-scores[0], ranked[0], strict=True))
         for score, at in order:
             passage = ids[at]
             distinct = passages[passage] != passages[question.positive]
-            if score < 0 and distinct and passage not in judged[question.query_id]:
+            if score < 0 and distinct and passage not in judged_passages[question.query_id]:
                 negatives[question] = passage
                 break
     return negatives

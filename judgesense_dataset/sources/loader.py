@@ -138,8 +138,8 @@ class Reader:
                 datasets.enable_progress_bars()
         readme = folder / "README.md"
         stated = front_matter(readme).get("license") if readme.is_file() else None
-        named = ", ".join(stated) if isinstance(stated, list) else str(stated or license_)
-        tables = {split: SourceTable(name, revision, named, rows) for split, rows in loaded.items()}
+        terms = ", ".join(stated) if isinstance(stated, list) else str(stated or license_)
+        tables = {split: SourceTable(name, revision, terms, rows) for split, rows in loaded.items()}
         for table in tables.values():
             _check_columns(table, columns)
         return tables
@@ -223,36 +223,36 @@ def quotas(n: int, strata: Sequence[str]) -> dict[str, int]:
 
 
 def draw(
-    candidates: Sequence[Item], wanted: Mapping[str, int], rng: np.random.Generator, what: str
+    candidates: Sequence[Item], quota_of: Mapping[str, int], rng: np.random.Generator, what: str
 ) -> list[Item]:
     """Draw the wanted number of items of each gold label, spread over all clusters.
 
     Within a label, items of the clusters least used so far come first, in random order. Raises
     JudgeSenseError with the available number of ``what`` if a label has too few.
     """
-    by_gold: dict[str, list[Item]] = {gold: [] for gold in wanted}
+    by_gold: dict[str, list[Item]] = {gold: [] for gold in quota_of}
     for item in candidates:
         if item.gold in by_gold:
             by_gold[item.gold].append(item)
-    for gold, n in wanted.items():
+    for gold, n in quota_of.items():
         if len(by_gold[gold]) < n:
-            most = min(len(group) for group in by_gold.values()) * len(wanted)
+            most = min(len(group) for group in by_gold.values()) * len(quota_of)
             raise JudgeSenseError(
                 f"too few items: {len(by_gold[gold])} {what} have the gold label {gold}, but {n} "
                 f"were requested; use at most --limit {most} for balanced labels, or --limit all "
                 f"for all {len(candidates)} {what}"
             )
-    used: Counter[str] = Counter()
-    chosen: list[Item] = []
+    uses: Counter[str] = Counter()
+    items: list[Item] = []
     # Scarce labels first: they have the fewest clusters to choose from.
-    for gold in sorted(wanted, key=lambda gold: len(by_gold[gold])):
+    for gold in sorted(quota_of, key=lambda gold: len(by_gold[gold])):
         pool = shuffled(by_gold[gold], rng)
-        for _ in range(wanted[gold]):
-            best = min(range(len(pool)), key=lambda at: used[pool[at].cluster_id])
-            item = pool.pop(best)
-            used[item.cluster_id] += 1
-            chosen.append(item)
-    return shuffled(chosen, rng)
+        for _ in range(quota_of[gold]):
+            index = min(range(len(pool)), key=lambda at: uses[pool[at].cluster_id])
+            item = pool.pop(index)
+            uses[item.cluster_id] += 1
+            items.append(item)
+    return shuffled(items, rng)
 
 
 def all_or_drawn(
@@ -277,17 +277,17 @@ def drop_repeated(items: Sequence[Item], what: str) -> tuple[list[Item], list[st
     keys = [tuple(" ".join(text.split()) for text in item.fields.values()) for item in items]
     for key, item in zip(keys, items, strict=True):
         golds.setdefault(key, set()).add(item.gold)
-    seen: set[tuple[str, ...]] = set()
-    kept = []
+    contents: set[tuple[str, ...]] = set()
+    distinct = []
     for key, item in zip(keys, items, strict=True):
-        if key not in seen and len(golds[key]) == 1:
-            kept.append(item)
-        seen.add(key)
+        if key not in contents and len(golds[key]) == 1:
+            distinct.append(item)
+        contents.add(key)
     clashing = sum(len(labels) > 1 for labels in golds.values())
     notes = []
-    if repeated := len(items) - len(kept):
+    if repeated := len(items) - len(distinct):
         notes.append(
             f"{repeated} of {len(items)} {what} repeat another's text and were left out"
             + (f", and so was every copy of {clashing} with two gold labels." if clashing else ".")
         )
-    return kept, notes
+    return distinct, notes

@@ -37,21 +37,21 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
     for place, row in table:
         first, second = sorted((row["model_a"], row["model_b"]))
         key = (row["question_id"], row["turn"], first, second)
-        shown = _shown(row, place)
-        if texts.setdefault(key, shown)[1] != shown[1]:
+        answers = _read_conversation(row, place)
+        if texts.setdefault(key, answers)[1] != answers[1]:
             raise JudgeSenseError(
                 f"{place}: the answers differ from those of an earlier vote on {key}"
             )
         votes.setdefault(key, Counter())[_vote(row, place)] += 1
     # A tie is a vote for neither, and more than half of all votes decide.
     leading = {key: (*cast.most_common(1)[0], cast.total()) for key, cast in votes.items()}
-    decided = {
-        key: model for key, (model, n, of) in leading.items() if 2 * n > of and model != "tie"
+    winners = {
+        key: model for key, (model, n, total) in leading.items() if 2 * n > total and model != "tie"
     }
     rng = loader.generator(seed, "mtbench")
-    winners_first = loader.halves(len(decided), rng)
+    winners_first = loader.halves(len(winners), rng)
     items = []
-    for (key, winner), winner_first in zip(decided.items(), winners_first, strict=True):
+    for (key, winner), winner_first in zip(winners.items(), winners_first, strict=True):
         question, turn, *models = key
         if (models[0] == winner) != winner_first:
             models.reverse()
@@ -64,7 +64,7 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
             table.item(item_id, TASK, fields, gold, f"mtbench-{question}", "|".join(models))
         )
     notes = [
-        f"{len(votes) - len(decided)} of {len(votes)} comparisons (question, turn and "
+        f"{len(votes) - len(winners)} of {len(votes)} comparisons (question, turn and "
         "pair of models) have no majority of the human votes and were left out. GPT-4's votes are "
         "not used.",
         "item_id contains the turn; an item of turn2 shows both turns of the conversation. "
@@ -83,7 +83,7 @@ def _vote(row: dict[str, Any], place: str) -> str:
     )
 
 
-def _shown(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
+def _read_conversation(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
     turns = row["turn"]
     texts: dict[str, list[str]] = {}
     for side in "ab":
@@ -94,14 +94,14 @@ def _shown(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
                 f"{place}, column {column}: must hold {turns} turns of user and assistant"
             )
         texts[side] = [loader.clean_text(message["content"], place, column) for message in messages]
-    query = _joined(texts["a"][::2])
+    query = _join_turns(texts["a"][::2])
     return query, {
-        row["model_a"]: _joined(texts["a"][1::2]),
-        row["model_b"]: _joined(texts["b"][1::2]),
+        row["model_a"]: _join_turns(texts["a"][1::2]),
+        row["model_b"]: _join_turns(texts["b"][1::2]),
     }
 
 
-def _joined(turns: list[str]) -> str:
+def _join_turns(turns: list[str]) -> str:
     if len(turns) == 1:
         return turns[0]
     return "\n\n".join(f"[Turn {number}]\n{text}" for number, text in enumerate(turns, 1))

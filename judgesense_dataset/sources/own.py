@@ -51,7 +51,7 @@ def collect(
         table = reader.split(data.hub_id, data.config, data.split, columns, data.license)
         records, where = (Record(row, place) for place, row in table), table.where
         provenance = {"source": table.name, "revision": table.revision, "license": table.license}
-    renamed = (Record({**_rename(one, data), **provenance}, one.place) for one in records)
+    renamed = (Record({**_rename(record, data), **provenance}, record.place) for record in records)
     items = items_of(renamed, where, entry.task, entry.fields)
     if n is not None:
         if n > len(items):
@@ -65,11 +65,11 @@ def collect(
 
 def _rename(record: Record, data: OwnData) -> dict[str, Any]:
     row = record.values
-    renamed = {**row, **{ours: row.get(theirs) for ours, theirs in data.columns.items()}}
-    if missing := [(ours, theirs) for ours, theirs in data.columns.items() if theirs not in row]:
-        ours, theirs = missing[0]
+    renamed = {**row, **{name: row.get(column) for name, column in data.columns.items()}}
+    if missing := [(name, column) for name, column in data.columns.items() if column not in row]:
+        name, column = missing[0]
         raise JudgeSenseError(
-            f"{record.place}: no column {theirs!r}, which --columns names for {ours!r}; the row's "
+            f"{record.place}: no column {column!r}, which --columns names for {name!r}; the row's "
             f"columns are {', '.join(row)}"
         )
     if data.labels and renamed.get("gold") is not None:

@@ -46,9 +46,9 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
             empty += 1
         else:
             # One order for all, so that the same two answers are found whoever gave them.
-            (one, first), (two, _) = sorted(sides)
+            (text_a, first), (text_b, _) = sorted(sides)
             systems = row["cmp_key"].split("_")
-            fields = {"query": query, "response_a": one, "response_b": two}
+            fields = {"query": query, "response_a": text_a, "response_b": text_b}
             item = table.item(
                 f"pandalm-{number:03d}",
                 "preference",
@@ -61,7 +61,7 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
     items, notes = loader.drop_repeated(items, "pairs")
     rng = loader.generator(seed, "pandalm")
     items = [
-        item if (item.gold == "A") == winner_first else _swapped(item)
+        item if (item.gold == "A") == winner_first else _swap(item)
         for item, winner_first in zip(items, loader.halves(len(items), rng), strict=True)
     ]
     notes.append(
@@ -72,9 +72,9 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
     return loader.all_or_drawn(items, notes, n, ("A", "B"), rng, "pairs")
 
 
-def _swapped(item: Item) -> Item:
-    one, two = item.fields["response_a"], item.fields["response_b"]
-    fields = {**item.fields, "response_a": two, "response_b": one}
+def _swap(item: Item) -> Item:
+    first, second = item.fields["response_a"], item.fields["response_b"]
+    fields = {**item.fields, "response_a": second, "response_b": first}
     systems = "|".join(reversed(item.system_id.split("|")))
     return replace(item, fields=fields, gold="B" if item.gold == "A" else "A", system_id=systems)
 
@@ -87,7 +87,7 @@ def _rows(reader: loader.Reader) -> tuple[list[dict[str, str]], str]:
                 f"the mirror {reader.mirror} lacks {NAME}/{FILE}; copy data/{FILE} of "
                 f"github.com/{NAME} there"
             )
-        return _checked(path), f"sha256:{sha256_of(path)}"
+        return _read_file(path), f"sha256:{sha256_of(path)}"
     commit = reader.revisions.get(NAME, COMMIT)
     url = f"https://raw.githubusercontent.com/{NAME}/{commit}/data/{FILE}"
     with tempfile.TemporaryDirectory() as scratch:
@@ -99,10 +99,10 @@ def _rows(reader: loader.Reader) -> tuple[list[dict[str, str]], str]:
             raise JudgeSenseError(
                 f"{url} cannot be read ({error}); copy the file to DIR/{NAME}/ and add --mirror DIR"
             ) from error
-        return _checked(path), commit
+        return _read_file(path), commit
 
 
-def _checked(path: Path) -> list[dict[str, str]]:
+def _read_file(path: Path) -> list[dict[str, str]]:
     rows = []
     for record in read_table(path):
         row = {name: _text(record.values.get(name)) for name in (*_TEXTS, *_PEOPLE)}

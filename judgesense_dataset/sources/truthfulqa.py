@@ -34,15 +34,15 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
         return loader.Collected(answers, notes)
     questions = {item.cluster_id for item in answers}
     rng = loader.generator(seed, "truthfulqa")
-    wanted = loader.quotas(n, ("YES", "NO"))
+    quota_of = loader.quotas(n, ("YES", "NO"))
     # Draw first which questions get a correct answer, so that each question is used once.
-    golds = loader.shuffled([gold for gold, count in wanted.items() for _ in range(count)], rng)
+    golds = loader.shuffled([gold for gold, count in quota_of.items() for _ in range(count)], rng)
     gold_of = dict(zip(loader.shuffled(sorted(questions), rng), golds, strict=False))
     pool = [item for item in answers if gold_of.get(item.cluster_id) == item.gold]
     one_each = {item.cluster_id: item for item in loader.shuffled(pool, rng)}
-    chosen = loader.draw(list(one_each.values()), wanted, rng, "questions")
+    items = loader.draw(list(one_each.values()), quota_of, rng, "questions")
     notes.append("Each question is used once, with one reference answer.")
-    return loader.Collected(chosen, notes)
+    return loader.Collected(items, notes)
 
 
 SOURCE = loader.DataSource("factuality", "TruthfulQA", collect, ("lin2022truthfulqa",))

@@ -209,7 +209,7 @@ class Lines:
                 )
             elif self.joined and len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
-        return _finished(figure, self.xlabel, self.ylabel)
+        return _finish(figure, self.xlabel, self.ylabel)
 
 
 def _panels(rows: Sequence[Row], column: Of) -> tuple[Any, list[tuple[Any, list[Row]]]]:
@@ -228,11 +228,12 @@ def _panels(rows: Sequence[Row], column: Of) -> tuple[Any, list[tuple[Any, list[
     return figure, panels
 
 
-def _finished(figure: Any, xlabel: str, ylabel: str) -> Any:
+def _finish(figure: Any, xlabel: str, ylabel: str) -> Any:
     """The figure with one scale of y for all panels, and one legend below them."""
     ends = [end for axes in figure.axes for end in axes.get_ylim()]
     handles, labels = max(
-        (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda found: len(found[1])
+        (axes.get_legend_handles_labels() for axes in figure.axes),
+        key=lambda pair: len(pair[1]),
     )
     for axes in figure.axes:
         axes.set_ylim(min(ends), max(ends))

@@ -164,7 +164,7 @@ def draw(
     arguments = {"benchmark": name, "items": n, "seed": seed}
     path = None if keep is None else keep / ITEMS_FOLDER / f"{name}.json"
     if path is not None and path.is_file():
-        return _stored(path, arguments)
+        return _read_drawn(path, arguments)
     if mirror is not None and not Path(mirror).is_dir():
         raise JudgeSenseError(f"no mirror folder {mirror}")
     dataset = SETS[name]
@@ -194,7 +194,7 @@ def draw(
     return drawn
 
 
-def _stored(path: Path, arguments: Mapping[str, Any]) -> Drawn:
+def _read_drawn(path: Path, arguments: Mapping[str, Any]) -> Drawn:
     try:
         content = validate(Drawn, parse_json(file_bytes(path), path.name), path.name, "drawn items")
     except (OSError, JudgeSenseError) as error:

@@ -234,7 +234,7 @@ def judge_grid(
         for answers in view(read_run(folder).log).judged:
             at = answers.judge, answers.task.name
             rows = answers.as_rows(repeats=True)
-            cells[at] = replace(cells[at], again=_asked_again(cells[at], rows, plan.paraphrases))
+            cells[at] = replace(cells[at], again=_repeat_scores(cells[at], rows, plan.paraphrases))
     grid_cells = [cells[judge, task] for judge in run.log.judges for task in plan.attributes]
     return Grid(plan, grid_cells, human_scores.notes, report)
 
@@ -273,7 +273,7 @@ def _scores(
     )
 
 
-def _asked_again(cell: Scores, rows: AnswerRows, times: int) -> Floats:
+def _repeat_scores(cell: Scores, rows: AnswerRows, times: int) -> Floats:
     """The scores of a configuration's items each time that the base wording was asked."""
     scores = np.full((len(cell.items), times), np.nan)
     place = {item: at for at, item in enumerate(cell.items)}

@@ -115,7 +115,7 @@ def sample(
         of_group = {name: a for name, a in attributes.items() if a.group == group}
         scored, note = _read(group, data[group], of_group, reader)
         distinct = list({tuple(s.fields.values()): s for s in reversed(scored)}.values())[::-1]
-        drawn_texts = _stratified(distinct, of_group, n, seed)
+        drawn_texts = _draw_by_band(distinct, of_group, n, seed)
         notes.append(f"{group}: {len(drawn_texts)} of {len(distinct)} distinct texts from {note}")
         for name, attribute in of_group.items():
             entry = attribute.templates
@@ -141,7 +141,7 @@ def level(mean: float, levels: Sequence[str]) -> str:
     return str(min(max(math.floor(mean + 0.5), int(levels[0])), int(levels[-1])))
 
 
-def _stratified(
+def _draw_by_band(
     scored: Sequence[Scored], attributes: Mapping[str, Attribute], n: int, seed: int
 ) -> list[Scored]:
     """n texts (or all), one per band in turn, least used clusters first."""
