@@ -180,7 +180,7 @@ def build_dataset(
 
 @dataclass(frozen=True)
 class _Request:
-    """What `build_dataset` is asked; ``is_own`` data may be as small as they are."""
+    """The options of `build_dataset`; ``is_own`` data may be small."""
 
     items: int | None
     pairs: int | None
@@ -204,7 +204,7 @@ def _origin(source: DataSource, items: Sequence[Item]) -> dict[str, Any]:
 
 
 def _facts(entry: TaskTemplates, items: Sequence[Item]) -> dict[str, Any]:
-    """What the card says of a task beside its counts."""
+    """The facts on the card about a task, besides its counts."""
     golds = Counter(item.gold for item in items)
     return {
         "clusters": len({item.cluster_id for item in items}),
@@ -313,7 +313,7 @@ class _FreeVerdicts:
         return columns
 
     def notes(self) -> list[str]:
-        """What the card says of these verdicts."""
+        """The notes on the card about these verdicts."""
         yes = ", ".join(
             f"{validator} {counts['YES']} of {counts['YES'] + counts['NO']}"
             for validator, counts in self._votes.items()

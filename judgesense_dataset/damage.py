@@ -293,17 +293,12 @@ def _foreign_sentence(output: Output, rng: np.random.Generator) -> str | None:
             if len(words := _words(sentence)) >= 5 and not words & topic and not donor.is_code
         ]
         if usable and (sentence := pick(usable, rng)) is not None:
-            start, first = _pick_place(output, rng)
+            start, first = output.sentences[int(rng.integers(len(output.sentences)))]
+            place = start + len(first)
             stop = "" if first.rstrip().endswith((".", "!", "?")) else "."
             end = "" if sentence.endswith((".", "!", "?")) else "."
-            return put(output.text, start, start, f"{stop} {sentence}{end}")
+            return put(output.text, place, place, f"{stop} {sentence}{end}")
     return None
-
-
-def _pick_place(output: Output, rng: np.random.Generator) -> tuple[int, str]:
-    """The end of a sentence, and the sentence."""
-    start, sentence = output.sentences[int(rng.integers(len(output.sentences)))]
-    return start + len(sentence), sentence
 
 
 def _other_output(output: Output, rng: np.random.Generator) -> str | None:
@@ -326,10 +321,6 @@ def _cut(output: Output, rng: np.random.Generator) -> str | None:
     return None
 
 
-def _empty(output: Output, rng: np.random.Generator) -> str | None:
-    return pick(rules().placeholders, rng)
-
-
 _STEP = re.compile(
     r"^(\s*(?:Step )?)(\d+)([.):] *)(.*(?:\n(?!\s*(?:Step )?\d+[.):]|\s*\n).*)*)", re.M
 )
@@ -340,8 +331,8 @@ _PROCEDURE = re.compile(
 
 
 def _steps(output: Output, rng: np.random.Generator) -> str | None:
-    """The texts of a numbered list in reverse, only if it is said or told by its lines that their
-    order matters."""
+    """Reverse the texts of a numbered list whose order matters: the question says so, or lines
+    that begin with "then", "finally" and the like."""
     steps = list(_STEP.finditer(output.text))
     if len(steps) < 4 or [int(step[2]) for step in steps] != list(range(1, len(steps) + 1)):
         return None
@@ -366,7 +357,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "foreign-sentence": _foreign_sentence,
         "cut": _cut,
         "other-output": _other_output,
-        "empty": _empty,
+        "empty": lambda output, rng: pick(rules().placeholders, rng),
         "steps": _steps,
         **HARMLESS_RULES,
     }

@@ -206,7 +206,7 @@ def good_label(task: Task, base: Template) -> str:
 
 
 def output_field(task: Task, base: Template, item: Item) -> str:
-    """The shown field that holds the output; of a choice, the better option or the first.
+    """The field that holds the output; in a choice, the better option or else the first.
 
     Raises JudgeSenseError where nothing tells it.
     """

@@ -119,7 +119,7 @@ class Output:
 
     @cached_property
     def is_creative(self) -> bool:
-        """Whether invention is asked for, so that no number or name can be wrong."""
+        """Whether the task is to invent, so that no number or name can be wrong."""
         return bool(re.search(rf"\b(?:{rules().creative})", self.question, re.IGNORECASE))
 
     @cached_property

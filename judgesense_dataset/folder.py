@@ -170,7 +170,7 @@ class _Config(Shape):
 
 
 class _Card(Shape):
-    """What is read of a dataset's README.md."""
+    """The part of a dataset's README.md that is read."""
 
     configs: tuple[_Config, ...] = ()
 

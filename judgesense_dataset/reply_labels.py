@@ -103,7 +103,7 @@ def field_to_read(template: Template) -> str:
 
 
 def reply_schema(template: Template) -> str:
-    """The JSON schema of the replies that a wording asks for; "" where it cannot be told.
+    """The JSON schema of the replies that a wording asks for; "" if it is unclear.
 
     Reasoning comes before the verdict. A wording that asks for reasoning outside its JSON has none,
     because a judge that is held to a schema could not reason; nor has one whose JSON is nested.

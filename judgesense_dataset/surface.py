@@ -30,8 +30,8 @@ it does not see polarity at all."""
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Of two wordings, the Levenshtein distance in characters over the length of the longer one, in
-    [0, 1], and the cosine in [-1, 1].
+    """How close two wordings are: the Levenshtein distance in characters over the length of the
+    longer one, in [0, 1], and the cosine in [-1, 1].
     """
 
     edit_distance: float

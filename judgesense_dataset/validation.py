@@ -169,7 +169,7 @@ def _inputs(
 
 
 class _Record(Shape, extra="allow"):
-    """What is read of an earlier ``validation.json``."""
+    """The part of an earlier ``validation.json`` that is read."""
 
     inputs: dict[str, Any]
 

@@ -84,7 +84,8 @@ def consensus(
     >>> consensus({"reading": Vote(True, 1.0), "surface": Vote(False, 0.8)})
     (True, 0.9)
     """
-    people, judges = _people(votes), _judges(votes)
+    people = _people(votes)
+    judges = {name: vote for name, vote in votes.items() if name.startswith(JUDGE)}
     voices = [
         *people,
         *(vote for name, vote in votes.items() if name == SURFACE and name in trusted),
@@ -101,10 +102,6 @@ def consensus(
         scored.append(Vote(None, _mean_score([*judges.values()])))
     score = _mean_score(scored)
     return valid, None if score is None else round(score, _DIGITS)
-
-
-def _judges(votes: Mapping[str, Vote]) -> dict[str, Vote]:
-    return {name: vote for name, vote in votes.items() if name.startswith(JUDGE)}
 
 
 def _people(votes: Mapping[str, Vote]) -> list[Vote]:

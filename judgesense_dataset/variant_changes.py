@@ -306,7 +306,7 @@ def _relabel(template: Template, task: Task, labels: Sequence[str]) -> Template 
 
 
 def judged_field(task: Task, item: Item, order: str) -> str:
-    """The judged field; of two options the one that is shown second."""
+    """The judged field; in a choice between two, the option that is shown second."""
     if task.comparative:
         first, second = (task.options[label] for label in task.labels)
         return first if order == "BA" else second
@@ -320,7 +320,7 @@ def _single(fields: Iterable[str]) -> str:
 
 
 def row_of(prompt: Prompt, again: bool | None, **more: str) -> dict[str, object]:
-    """A prompt's row in the table of prompts; what is empty is null."""
+    """A prompt's row in the table of prompts; empty values are null."""
     fields = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
     return {**fields, "again": again, **{name: value or None for name, value in more.items()}}
 

@@ -96,9 +96,8 @@ def with_variants(
             f"fits none of the tasks {', '.join(benchmark.tasks)}: they lack the part that it "
             "changes, or it has no text for them"
         )
-    if any(v.without for v in variants) and not any(
-        v.without and v.name in names for v in variants
-    ):
+    without = {variant.name for variant in variants if variant.without}
+    if without and not without & names:
         raise JudgeSenseError(
             "no sentence of the wording can be left out: it has one, or each names an answer or a "
             "field; choose other --variants"

@@ -159,7 +159,7 @@ def load_variants(path: str | Path = VARIANTS) -> dict[str, Variant]:
 
 
 def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
-    """Whether the rewordings are asked, and the variants, that a choice names.
+    """Whether a choice includes the rewordings, and the variants that it names.
 
     ``names`` are ``all``, groups (`GROUPS`), names of variants, and YAML files, whose variants are
     all chosen and which may replace one of the package. Raises JudgeSenseError for an unknown name,

@@ -72,7 +72,7 @@ class RecipeVerdicts:
         return np.exp(self.logprobs)
 
     def is_confident(self, margin: float) -> Bools:
-        """Where a verdict is given with at least this margin."""
+        """Whether each verdict has at least this margin."""
         confident: Bools = (self.codes >= 0) & (self.margin >= margin)
         return confident
 
@@ -281,7 +281,7 @@ class Recipe:
 
 
 def jury(verdicts: Sequence[RecipeVerdicts], *, by_votes: bool) -> RecipeVerdicts:
-    """The verdicts of judges that all are asked: their majority, or by the mean log-odds."""
+    """The verdict of several judges: their majority, or the label with the best mean log-odds."""
     if by_votes:
         codes = np.stack([v.codes for v in verdicts], axis=1)
         return voted(codes, verdicts[0].logprobs.shape[1])
@@ -303,7 +303,7 @@ def cascade(verdicts: Sequence[RecipeVerdicts], margins: Sequence[float | None])
 
 
 def voted(codes: Codes, n_labels: int) -> RecipeVerdicts:
-    """The verdicts that most of some verdicts, shape (n, members), are for."""
+    """The majority of verdicts ``codes``, shape (n, members), on each item."""
     shares, won = votes(codes, n_labels), majority(codes, n_labels)
     ranked = np.sort(np.nan_to_num(shares), axis=1)
     margin = np.where(won == NO_VERDICT, 0.0, ranked[:, -1] - ranked[:, -2])

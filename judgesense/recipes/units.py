@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,18 +59,8 @@ def answers_from(array: AnswerArray, units: Iterable[Unit]) -> Answers | None:
         distinct = list(dict.fromkeys(texts))
         return np.repeat([distinct.index(text) for text in texts], size), distinct
 
-    raw, decision, gold = [], [], []
-    labels = np.array([*map(code_of.__getitem__, array.labels), code_of[UNCLEAR]])
-    for wording, order, items, verdicts in parts:
-        # In the order BA, the second label stands for the first; -1 stays what it is.
-        as_shown = np.array([*range(len(array.labels)), -1])
-        if order == "BA":
-            as_shown[:2] = [1, 0]
-        label, verdict = as_shown[array.gold[items]], as_shown[verdicts]
-        answers = [*(wording.raw or array.labels), UNCLEAR]
-        raw.append(np.array([code_of[answer] for answer in answers])[verdict])
-        decision.append(labels[verdict])
-        gold.append(np.where(label >= 0, labels[label], -1))
+    columns = [_as_shown(array, part, code_of) for part in parts]
+    raw, decision, gold = (np.concatenate(column) for column in zip(*columns, strict=True))
     # Numbered as they appear, as in a log that is read from a file: sums then round alike.
     item, items_at = _by_appearance(np.concatenate(places))
     cluster, _ = _by_appearance(array.clusters[np.concatenate(places)])
@@ -97,9 +87,9 @@ def answers_from(array: AnswerArray, units: Iterable[Unit]) -> Answers | None:
         items=array.items[items_at].tolist(),
         cluster=cluster,
         repeat=zeros,
-        raw=np.concatenate(raw),
-        decision=np.concatenate(decision),
-        gold=np.concatenate(gold),
+        raw=raw,
+        decision=decision,
+        gold=gold,
         labels=np.array(words, dtype=object),
         stimulus=stimulus,
         n_stimuli=len(distinct),
@@ -112,6 +102,21 @@ def answers_from(array: AnswerArray, units: Iterable[Unit]) -> Answers | None:
         bases=bases,
     )
     return answers_of(log, task, pairs_of(log, 0), np.arange(len(item)))
+
+
+def _as_shown(
+    array: AnswerArray, part: tuple[Wording, str, Codes, Codes], code_of: Mapping[str, int]
+) -> tuple[Codes, Codes, Codes]:
+    """The raw answers, decisions and gold labels of a unit in an order, as codes of words."""
+    wording, order, items, verdicts = part
+    # In the order BA, the second label stands for the first; -1 stays what it is.
+    as_shown = np.array([*range(len(array.labels)), -1])
+    if order == "BA":
+        as_shown[:2] = [1, 0]
+    gold, verdict = as_shown[array.gold[items]], as_shown[verdicts]
+    labels = np.array([code_of[label] for label in (*array.labels, UNCLEAR)])
+    answers = np.array([code_of[answer] for answer in (*(wording.raw or array.labels), UNCLEAR)])
+    return answers[verdict], labels[verdict], np.where(gold >= 0, labels[gold], -1)
 
 
 def _by_appearance(codes: Codes) -> tuple[Codes, Codes]:

@@ -206,12 +206,9 @@ def mean_loss_p(lost: int, gained: int, n: int, epsilon: float) -> float:
     losses, gains = losses[possible], gains[possible]
     extreme = _scores(losses, gains, n, epsilon) <= observed + 1e-9
     losses, gains = losses[extreme], gains[extreme]
-    return min(1.0, max(_mass(losses, gains, n, q, epsilon) for q in _nuisances(epsilon)))
-
-
-def _nuisances(epsilon: float) -> Floats:
-    """Probabilities of a gain that H0 allows at its edge, dense where they are small."""
-    return (1 - epsilon) / 2 * np.linspace(0.001, 1, 60) ** 2
+    # The probabilities of a gain that H0 allows at its edge, dense where they are small.
+    possible_q = (1 - epsilon) / 2 * np.linspace(0.001, 1, 60) ** 2
+    return min(1.0, max(_mass(losses, gains, n, q, epsilon) for q in possible_q))
 
 
 def _scores(losses: Any, gains: Any, n: int, epsilon: float) -> Floats:

@@ -84,6 +84,8 @@ def attribute(
     >>> split.change.estimate, split.judge.estimate, split.system.estimate
     (0.5, 0.5, 0.0)
     """
+    from scipy.special import stdtrit
+
     before, after = numbers(old, "old"), numbers(new, "new")
     anchored = np.asarray(again, dtype=np.float64)
     if not len(before) == len(after) == len(anchored):
@@ -118,9 +120,7 @@ def attribute(
     unseen = 2 * np.array([_mean_square(sums[3], one_more), _mean_square(sums[2], one_more)])
     unseen /= np.array([total[0], total[1]]) ** 2
     spread = np.sqrt(spread**2 + [*unseen, unseen.sum() if n_other_clusters else 0.0])
-    reaches = [
-        _quantile(confidence_level, df) * error for df, error in zip(degrees, spread, strict=True)
-    ]
+    reaches = stdtrit(degrees, (1 + confidence_level) / 2) * spread
     change, judge, system = (
         Part(float(value), float(value - reach), float(value + reach))
         for value, reach in zip(estimates, reaches, strict=True)
@@ -140,12 +140,6 @@ def _mean_square(sums: Floats, one_more: float) -> float:
     """The mean square of the clusters' sums that are not 0, and of one more."""
     changed = sums[sums != 0]
     return float(((changed**2).sum() + one_more) / (len(changed) + 1))
-
-
-def _quantile(level: float, degrees: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, (1 + level) / 2))
 
 
 def anchors_differ(old: Any, is_anchor: Any, clusters: Any = None) -> float | None:

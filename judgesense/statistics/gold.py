@@ -68,7 +68,7 @@ def gold_agreement(
     ordinal: bool = False,
     chances: Floats | None = None,
 ) -> GoldAgreement:
-    """Measure agreement with gold labels; what is undecided is wrong.
+    """Measure agreement with gold labels; an undecided answer counts as wrong.
 
     Args:
         decision: canonical decisions, shape (n,), strings; `inputs.UNDECIDED` ones have none.

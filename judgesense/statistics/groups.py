@@ -99,7 +99,7 @@ def _gap(parts: Parts, quantile: float) -> tuple[float, float]:
 def _comparisons(
     grouping: str, names: npt.NDArray[Any], shares: Floats, clusters: npt.NDArray[Any]
 ) -> Iterator[tuple[tuple[str, str, int], Parts, int]]:
-    """What groups items, a group and its size; its parts; the degrees of freedom."""
+    """Each group with its grouping and size, its parts, and the degrees of freedom."""
     distinct = [name for name in dict.fromkeys(names.tolist()) if name != ""]
     means = {name: float(shares[names == name].mean()) for name in distinct}
     if len(distinct) == 2 and "" not in names:

@@ -140,7 +140,7 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
 
 
 def label_text(value: Any, place: str) -> str:
-    """The text of a label. Raises ValueError, naming its place, for what is none.
+    """The text of a label. Raises ValueError, naming its place, for anything else.
 
     >>> label_text("A", ""), label_text(3.0, ""), label_text(np.bool_(True), "")
     ('A', '3', 'True')

@@ -254,7 +254,7 @@ def limits(source: Matched, tables: Tables) -> Iterator[str]:
 
 
 def _off(sign: int) -> Callable[[Mapping[str, Any]], float | None]:
-    """The mean accuracy plus so many standard deviations; None without a spread."""
+    """The mean accuracy plus ``sign`` standard deviations; None without a spread."""
     return lambda row: None if row["std"] is None else row["accuracy"] + sign * row["std"]
 
 

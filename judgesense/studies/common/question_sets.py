@@ -49,8 +49,8 @@ class BenchmarkItem:
 
 
 class Drawn(Shape):
-    """The items drawn from a set, as they are kept; ``source`` has its name, revision, licence and
-    counts, ``asked`` the arguments of the draw."""
+    """The items drawn from a set, as stored; ``source`` has its name, revision, licence and counts,
+    ``asked`` the arguments of the draw."""
 
     asked: dict[str, Any]
     source: dict[str, Any]
@@ -124,7 +124,7 @@ def ask_all(
     seed: int,
     note: Callable[[str], None],
 ) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
-    """Ask every responder the same questions; finished folders are read, not asked again.
+    """Ask every responder the same questions; finished folders are only read.
 
     Answers go to ``out/answers/<prefix>-<name>``. Returns model -> (template_id, item_id) -> row of
     its response log. Raises JudgeSenseError if two responders are the same model.

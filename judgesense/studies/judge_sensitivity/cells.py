@@ -26,7 +26,7 @@ LEAST_ACCURACY = {"factuality": 0.75, "coherence": 0.40, "relevance": 0.70, "pre
 
 
 class PoolRules(Shape, extra="forbid"):
-    """What decides which cells are pooled and which means count; each can be set.
+    """The rules by which cells are pooled and means count; each can be set.
 
     The defaults are v2's. A task on which even the most accurate judge stays under
     ``least_accuracy`` does not discriminate between judges: it is pooled, and named. ``vendors``

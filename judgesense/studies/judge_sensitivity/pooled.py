@@ -63,7 +63,7 @@ class Pool:
 
     @cached_property
     def means(self) -> dict[Group, Pooled]:
-        """What the rules make of each group."""
+        """The pooled contrast of each group."""
         means = {}
         for group, cells in self.groups.items():
             pooled_cells = self.kept(cells)

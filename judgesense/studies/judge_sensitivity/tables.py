@@ -30,7 +30,7 @@ HERE, SECOND, FIRST = "here", "published v2", "published v1 (withdrawn)"
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What the study measured: a run of its own, or a ``log`` that somebody else judged."""
+    """The measurements of the study: of its own run, or of an existing ``log``."""
 
     main: JudgedRun
     log: Path | None = None
@@ -55,7 +55,7 @@ def v2_figures(task: str) -> list[PublishedFigure]:
 
 
 def published_note(study: Sensitivity, v2: bool = True) -> str:
-    """What to know of the published rows; ``v2`` if the table has some of the second version."""
+    """The note on the published rows; ``v2`` if the table has rows of the second version."""
     if not study.with_published:
         return ""
     second_note = (

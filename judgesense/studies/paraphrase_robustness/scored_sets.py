@@ -36,7 +36,7 @@ Texts = Iterator[tuple[str, Scored]]
 
 
 def text_fields(row: Mapping[str, Any], place: str, **columns: str) -> dict[str, str]:
-    """The fields of a text from columns of its row; JudgeSenseError for a text that is none."""
+    """The fields of a text from columns of its row; JudgeSenseError for a value that is no text."""
     return {field: clean_text(row[column], place, column) for field, column in columns.items()}
 
 
