@@ -37,27 +37,29 @@ def enriched(hits: Bools, traits: Bools, clusters: Codes) -> Enriched:
         clusters: a code per item, shape (n,).
 
     >>> hits = np.arange(60) < 12
-    >>> found = enriched(hits, np.stack([hits, ~hits]), np.arange(60))
-    >>> found.share.tolist(), found.rest.tolist(), bool(found.p[0] < 1e-10), found.p[1].item()
+    >>> result = enriched(hits, np.stack([hits, ~hits]), np.arange(60))
+    >>> result.share.tolist(), result.rest.tolist(), bool(result.p[0] < 1e-10), result.p[1].item()
     ([1.0, 0.0], [0.0, 1.0], True, 1.0)
     """
     from scipy.stats import hypergeom
 
     size, total = len(hits), int(hits.sum())
     n = traits.sum(axis=1)
-    found = traits[:, hits].sum(axis=1)
+    n_hits = traits[:, hits].sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        share, rest = found / n, (total - found) / (size - n)
-    likely = (n >= SMALLEST) & (size - n >= SMALLEST) & (found >= _FEWEST_HITS) & (share > rest)
+        share, rest = n_hits / n, (total - n_hits) / (size - n)
+    mask = (n >= SMALLEST) & (size - n >= SMALLEST) & (n_hits >= _FEWEST_HITS) & (share > rest)
     p = np.ones(len(traits))
     order = np.random.default_rng(0).permutation(size)
-    alone = len(np.unique(clusters)) == size
-    for at in np.flatnonzero(likely):
-        one = order
-        if not alone:
+    is_single = len(np.unique(clusters)) == size
+    for at in np.flatnonzero(mask):
+        rows = order
+        if not is_single:
             # The first of each cluster and side in the random order.
             _, first = np.unique(clusters[order] * 2 + traits[at, order], return_index=True)
-            one = order[first]
-        own, hit = traits[at, one], hits[one]
-        p[at] = hypergeom.sf((own & hit).sum() - 1, len(one), hit.sum(), own.sum())
+            rows = order[first]
+        has_trait, is_hit = traits[at, rows], hits[rows]
+        p[at] = hypergeom.sf(
+            (has_trait & is_hit).sum() - 1, len(rows), is_hit.sum(), has_trait.sum()
+        )
     return Enriched(n, share, rest, p)
