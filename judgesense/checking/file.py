@@ -56,18 +56,31 @@ def check_file(source: Data, options: FileOptions, output: ResultOptions) -> Che
     """
     for text in output.require:
         Requirement.parse(text)
-    newer = _measure(materialise(source, output.beside, "data"), options, output)
+    path = materialise(source, output.beside, "data")
     if output.baseline is None:
-        return newer.requiring(output.require)
+        return _measure(path, options, output).requiring(output.require)
     earlier = materialise(output.baseline, output.beside, "baseline")
     if not (earlier / RUN_FILE).is_file():
         quiet = ResultOptions(runs=output.runs, note=lambda _: None)
-        earlier = _measure(earlier, options, quiet).out
+        file, measured = earlier, _measure(earlier, options, quiet)
+        earlier = measured.out
+        is_labelled = any(entry.people for entry in measured.report.assessments)
+        if is_labelled and _lacks_labels(path, options, quiet) and file.suffix in SUFFIXES:
+            output.note(f"{path.name} has no labels of people; those of {file.name} are used.")
+            options = replace(options, human=(str(file),))
+    newer = _measure(path, options, output)
     if changed := judge_changes(earlier, newer.out):
         output.note(
             f"The judge changed: {join(changed)}. What changed may be the judge, not the system."
         )
     return newer.against(earlier, output.margin, output.looks).requiring(output.require)
+
+
+def _lacks_labels(path: Path, options: FileOptions, output: ResultOptions) -> bool:
+    """Whether a file has no labels of people and nobody named any."""
+    if options.human or format_of(path) != "table":
+        return False
+    return not _with_labels(path, "table", options, output).understood.people
 
 
 def reading_of(source: Data, options: FileOptions, output: ResultOptions) -> tuple[str, ...]:

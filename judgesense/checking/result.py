@@ -181,8 +181,13 @@ class CheckResult(ResultMapping):
         return f"<CheckResult {self.decision}: {self.report!r}>"
 
     def __str__(self) -> str:
-        change = "" if self.change is None else f"{self.change}\n"
+        change = "".join(f"{line}\n" for line in self.change_lines())
         return f"{self.verdict}.\n{change}\n{self.report}"
+
+    def change_lines(self) -> list[str]:
+        """What changed since the baseline, beside what the verdict has said; empty without one."""
+        lines = [] if self.change is None else str(self.change).splitlines()
+        return [line for line in lines if line not in self.verdict]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

@@ -249,7 +249,7 @@ def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool) -> N
 
     lines = [f"{found.verdict}."] if is_gate else []
     if found.change is not None:
-        lines += str(found.change).splitlines()
+        lines += found.change_lines()
         lines.append(f"{found.out / CHANGE_PAGE} shows every changed verdict.")
     if lines:
         opt.echo("\n".join([*lines, ""]))

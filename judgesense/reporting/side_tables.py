@@ -237,6 +237,9 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
     texts = [
         f"{between.people} people agree with each other at κ {spread} (Krippendorff's α "
         f"{number(between.alpha, 2)})."
+        if kappas or between.alpha is not None
+        else f"{between.people} people labelled, and too few items got labels from two of them "
+        "to say how well people agree."
     ]
     if ties := between.ties:
         texts[0] += f" On {ties} item{plural_s(ties)}, no label has a majority."

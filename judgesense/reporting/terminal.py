@@ -152,9 +152,9 @@ def _beside(entry: Assessment, folder: str | Path | None) -> Iterator[str]:
         where, labels = Path(folder) / SECOND_LOOK, ",".join(entry.people[0].per_label)
         how = f" with judgesense label {shlex.quote(str(where))} --answers {shlex.quote(labels)}"
         yield (
-            f"On {n} item{plural_s(n)}, every judge and all other people disagree with one label. "
-            f"Look again{how if where.is_file() else ' (disagreements.csv)'}: judges "
-            "also err together."
+            f"{n} label{plural_s(n)} stand{'s' * (n == 1)} alone: no judge and no other person "
+            f"agrees. Look again{how if where.is_file() else ' (disagreements.csv)'}; judges "
+            "and people can err together."
         )
 
 

@@ -421,3 +421,24 @@ def test_wordings_and_repeats_of_a_table_are_measured(tmp_path: Path) -> None:
     assert report.trust[0]["checks"]["steady"]["estimate"] == 0.5
     assert (report.people[0]["n"], report.people[0]["n_items"]) == (80, 40)
     assert report.people[0]["accuracy"] == 0.75
+
+
+def test_a_file_without_labels_takes_those_of_its_baseline(tmp_path: Path) -> None:
+    rows = [(f"q{n}", "pass" if n % 3 else "fail") for n in range(60)]
+    old = table(
+        tmp_path / "old.csv",
+        "id,verdict,human_label\n" + "".join(f"{i},pass,{label}\n" for i, label in rows),
+    )
+    new = table(
+        tmp_path / "new.csv", "id,verdict\n" + "".join(f"{i},{label}\n" for i, label in rows)
+    )
+    notes: list[str] = []
+    check = judgesense.check(new, baseline=old, out=tmp_path / "out", note=notes.append)
+    assert any("old.csv" in note for note in notes)
+    assert check.report.people[0]["accuracy"] == 1
+    assert check.change is not None
+    assert {row["conclusion"] for row in check.change.conclusions if row["figure"] == "right"} == {
+        "better"
+    }
+    # What decides is said once.
+    assert str(check).count("'right' is better") == 1
