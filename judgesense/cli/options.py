@@ -88,7 +88,7 @@ Variants = Annotated[
         metavar="A,B",
         help=(
             "Variants to send: all, a group (rewording, format, order, structure, contrast, "
-            "intervention, sentences: each left out in turn), one variant, or your YAML file "
+            "intervention, sentences), one variant, or your YAML file "
             "(default: rewording)."
         ),
     ),
