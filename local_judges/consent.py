@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
+from local_judges.api.keys import is_here
 from local_judges.judge_files import JudgeEntry, config_folder, entries
 from local_judges.options import KEY_VARIABLE, REMOTE
 
@@ -43,9 +44,6 @@ def require_consent(
     """
     if engine not in REMOTE:
         return
-    # Heavy imports stay out of commands that ask no endpoint.
-    from local_judges.api.endpoint import is_here
-
     variable = options.get("key_variable")
     if variable is not None and variable not in known_variables():
         raise JudgeSenseError(

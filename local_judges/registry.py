@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from local_judges.api.keys import is_here, require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.consent import require_consent
 from local_judges.improved_judge import ImprovedJudge, read_improved
@@ -186,8 +187,6 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     what = f"option of the engine {spec.engine}"
     checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     if spec.engine in REMOTE and (url := spec.options.get("base_url")):
-        from local_judges.api.endpoint import require_loggable
-
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable") or KEY_VARIABLE))
     return spec
@@ -253,8 +252,6 @@ def _named(
             f"(judgesense judges show {named.name})"
         )
     if "base_url" in given:
-        from local_judges.api.endpoint import is_here
-
         options.pop("provider", None)
         if is_here(given["base_url"]) and "key_variable" not in given:
             # The key is the endpoint's, and this is another.

@@ -121,7 +121,7 @@ def _published(figures: Sequence[PublishedFigure]) -> Iterator[str]:
 
 def _facts(judge: JudgeEntry) -> list[str]:
     """A judge's settings and what is stated of it, a line each."""
-    from local_judges.api.endpoint import is_here
+    from local_judges.api.keys import is_here
     from local_judges.options import KEY_VARIABLE, REMOTE
 
     options: dict[str, Any] = dict(judge.options)

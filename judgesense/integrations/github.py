@@ -154,7 +154,7 @@ def missing_key(judge: str, options: Mapping[str, Any]) -> str | None:
     >>> missing_key("gpt", {"base_url": "http://localhost:8000/v1"}) is None
     True
     """
-    from local_judges.api.endpoint import is_here
+    from local_judges.api.keys import is_here
     from local_judges.options import KEY_VARIABLE, REMOTE
     from local_judges.registry import resolve
 

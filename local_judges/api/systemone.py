@@ -20,8 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Task, is_scale
-from local_judges.api.endpoint import Endpoint, Retry, is_here
+from local_judges.api.endpoint import Endpoint, Retry
 from local_judges.api.judge import ApiJudge
+from local_judges.api.keys import is_here
 from local_judges.options import SystemOneOptions, made
 from local_judges.protocol import Answer, Request
 
