@@ -24,9 +24,9 @@ from local_judges.api.replies import FILTERED, diagnose
 SHARE = 0.5
 """What a prompt in a batch costs, as a share of the price of a direct request."""
 
-_CLOCKS_S = 600.0
+_CLOCK_SKEW_S = 600.0
 """How far this machine's clock may be behind the provider's."""
-_SHOWN_ERRORS, _LOOK_S = 3, 60.0
+_MAX_ERRORS, _LOOK_S = 3, 60.0
 
 Body = Mapping[str, Any]
 
@@ -36,9 +36,9 @@ class ProviderError(Exception):
 
     def __init__(self, status_code: int, body: Any) -> None:
         error = body.get("error") if isinstance(body, Mapping) else None
-        stated = error if isinstance(error, Mapping) else {"message": error or body}
-        self.status_code, self.code = status_code, stated.get("code")
-        super().__init__(f"{stated.get('message') or stated}"[:2000])
+        details = error if isinstance(error, Mapping) else {"message": error or body}
+        self.status_code, self.code = status_code, details.get("code")
+        super().__init__(f"{details.get('message') or details}"[:2000])
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def find_batch_api(endpoint: Endpoint) -> BatchApi:
         # A redirect would take the key to another host.
         http = DefaultHttpxClient(base_url=base, headers=headers, follow_redirects=False)
         try:
-            if isinstance(_object(http, "GET", kind.path, params={"limit": 1}).get("data"), list):
+            page = _fetch_object(http, "GET", kind.path, params={"limit": 1})
+            if isinstance(page.get("data"), list):
                 api = kind(http)
                 weakref.finalize(api, http.close)
                 return api
@@ -104,59 +105,59 @@ class _Api:
     def __init__(self, http: Any) -> None:
         self._http = http
 
-    def _batch(self, batch: str) -> dict[str, Any]:
-        return _object(self._http, "GET", f"{self.path}/{quote(batch, safe='')}")
+    def _fetch(self, batch: str) -> dict[str, Any]:
+        return _fetch_object(self._http, "GET", f"{self.path}/{quote(batch, safe='')}")
 
 
 class OpenAIBatches(_Api):
     """A file of requests is uploaded, and a batch created from it."""
 
     path = "batches"
-    most_prompts, most_bytes = 50_000, 150_000_000  # 200 MB are allowed.
+    max_prompts, max_bytes = 50_000, 150_000_000  # 200 MB are allowed.
 
     def send(self, prompts: Mapping[str, Body], label: str) -> str:
         """The id of a new batch of chat requests by custom id; ``label`` marks it."""
         url = "/v1/chat/completions"
         lines = (
-            {"custom_id": each, "method": "POST", "url": url, "body": body}
-            for each, body in prompts.items()
+            {"custom_id": prompt, "method": "POST", "url": url, "body": body}
+            for prompt, body in prompts.items()
         )
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
         upload = {"file": ("judgesense.jsonl", text.encode(), "application/jsonl")}
-        file = _object(self._http, "POST", "files", data={"purpose": "batch"}, files=upload)
+        file = _fetch_object(self._http, "POST", "files", data={"purpose": "batch"}, files=upload)
         body = {
             "input_file_id": file["id"],
             "endpoint": url,
             "completion_window": "24h",
             "metadata": {"judgesense": label},
         }
-        return str(_object(self._http, "POST", self.path, json=body)["id"])
+        return str(_fetch_object(self._http, "POST", self.path, json=body)["id"])
 
     def find(self, label: str, prompts: int, since: float) -> list[str]:
         """The ids of batches that may be the one sent with this label, since a time."""
-        listed = _listed(self._http, self.path, since, "after")
-        return [b["id"] for b in listed if (b.get("metadata") or {}).get("judgesense") == label]
+        batches = _list_batches(self._http, self.path, since, "after")
+        return [b["id"] for b in batches if (b.get("metadata") or {}).get("judgesense") == label]
 
     def state(self, batch: str) -> BatchState:
         """How far a batch is."""
-        found = self._batch(batch)
-        status, counts = str(found["status"]), found.get("request_counts") or {}
-        errors = ((found.get("errors") or {}).get("data") or [])[:_SHOWN_ERRORS]
-        reasons = [f"{each.get('code')}: {each.get('message')}" for each in errors]
-        files = (found.get("output_file_id"), found.get("error_file_id"))
+        fields = self._fetch(batch)
+        status, counts = str(fields["status"]), fields.get("request_counts") or {}
+        errors = ((fields.get("errors") or {}).get("data") or [])[:_MAX_ERRORS]
+        reasons = [f"{error.get('code')}: {error.get('message')}" for error in errors]
+        files = (fields.get("output_file_id"), fields.get("error_file_id"))
         return BatchState(
             status,
             int(counts.get("completed", 0)) + int(counts.get("failed", 0)),
             int(counts.get("total", 0)),
             status in ("completed", "expired", "cancelled", "failed"),
             ("; ".join(reasons) or "no reason is stated") if status == "failed" else "",
-            tuple(str(each) for each in files if each),
+            tuple(str(file) for file in files if file),
         )
 
     def results(self, batch: str, state: BatchState) -> Iterator[Result]:
         """The lines of a batch that has ended."""
         for file in state.files:
-            for line in _lines(self._http, f"files/{quote(file, safe='')}/content"):
+            for line in _fetch_lines(self._http, f"files/{quote(file, safe='')}/content"):
                 reply, error = line.get("response") or {}, line.get("error") or {}
                 code, status = error.get("code"), int(reply.get("status_code") or 500)
                 if code in ("batch_expired", "batch_cancelled"):
@@ -172,26 +173,29 @@ class AnthropicBatches(_Api):
     """The requests are in the call that creates a batch, in the form of its Messages API."""
 
     path = "messages/batches"
-    most_prompts, most_bytes = 100_000, 200_000_000  # 256 MB are allowed.
+    max_prompts, max_bytes = 100_000, 200_000_000  # 256 MB are allowed.
 
     def send(self, prompts: Mapping[str, Body], label: str) -> str:  # noqa: D102
-        requests = [{"custom_id": each, "params": _native(body)} for each, body in prompts.items()]
-        return str(_object(self._http, "POST", self.path, json={"requests": requests})["id"])
+        requests = [
+            {"custom_id": prompt, "params": _anthropic_body(body)}
+            for prompt, body in prompts.items()
+        ]
+        return str(_fetch_object(self._http, "POST", self.path, json={"requests": requests})["id"])
 
     def find(self, label: str, prompts: int, since: float) -> list[str]:
         """A batch carries no label: those of its size count; their results tell whose they are."""
-        listed = _listed(self._http, self.path, since, "after_id")
-        return [b["id"] for b in listed if sum(b["request_counts"].values()) == prompts]
+        batches = _list_batches(self._http, self.path, since, "after_id")
+        return [b["id"] for b in batches if sum(b["request_counts"].values()) == prompts]
 
     def state(self, batch: str) -> BatchState:  # noqa: D102
-        found = self._batch(batch)
-        status, counts = str(found["processing_status"]), found["request_counts"]
+        fields = self._fetch(batch)
+        status, counts = str(fields["processing_status"]), fields["request_counts"]
         total = sum(counts.values())
         return BatchState(status, total - counts["processing"], total, status == "ended")
 
     def results(self, batch: str, state: BatchState) -> Iterator[Result]:  # noqa: D102
         # Not the `results_url` of the reply: it could name a host that the key is not for.
-        for line in _lines(self._http, f"{self.path}/{quote(batch, safe='')}/results"):
+        for line in _fetch_lines(self._http, f"{self.path}/{quote(batch, safe='')}/results"):
             result = line["result"]
             if result["type"] == "succeeded":
                 yield Result(line["custom_id"], _as_completion(result["message"]))
@@ -207,57 +211,57 @@ class AnthropicBatches(_Api):
 BatchApi = OpenAIBatches | AnthropicBatches
 
 
-def _native(body: Body) -> dict[str, Any]:
+def _anthropic_body(body: Body) -> dict[str, Any]:
     """A chat request in Anthropic's form, with what its OpenAI-compatible endpoint takes of it."""
     system = "\n".join(m["content"] for m in body["messages"] if m["role"] == "system")
-    left_out = ("seed", "reasoning_effort", "response_format", "logprobs", "top_logprobs")
-    rest = {key: value for key, value in body.items() if key not in left_out}
-    most = rest.pop("max_completion_tokens", None) or rest.get("max_tokens")
-    messages = [each for each in body["messages"] if each["role"] != "system"]
-    native = {**rest, "max_tokens": most, "messages": messages}
-    return {**native, "system": system} if system else native
+    foreign = ("seed", "reasoning_effort", "response_format", "logprobs", "top_logprobs")
+    fields = {key: value for key, value in body.items() if key not in foreign}
+    max_tokens = fields.pop("max_completion_tokens", None) or fields.get("max_tokens")
+    messages = [m for m in body["messages"] if m["role"] != "system"]
+    request = {**fields, "max_tokens": max_tokens, "messages": messages}
+    return {**request, "system": system} if system else request
 
 
-_REASONS = {"max_tokens": "length", "refusal": FILTERED}
+_FINISH_REASONS = {"max_tokens": "length", "refusal": FILTERED}
 
 
 def _as_completion(message: Body) -> dict[str, Any]:
     usage, reason = message.get("usage") or {}, message.get("stop_reason")
     choice = {
         "message": {"content": message.get("content")},
-        "finish_reason": _REASONS.get(str(reason), "stop"),
+        "finish_reason": _FINISH_REASONS.get(str(reason), "stop"),
     }
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
     counts = {ours: usage.get(theirs) for ours, theirs in names.items()}
     return {"model": message.get("model"), "choices": [choice], "usage": counts}
 
 
-def _listed(http: Any, path: str, since: float, after: str) -> Iterator[Body]:
+def _list_batches(http: Any, path: str, since: float, after: str) -> Iterator[Body]:
     """The batches that were created since a time; the newest are listed first."""
     page: dict[str, Any] = {}
     while True:
         last = {after: page["last_id"]} if page else {}
-        page = _object(http, "GET", path, params={"limit": 100, **last})
+        page = _fetch_object(http, "GET", path, params={"limit": 100, **last})
         for batch in page["data"]:
-            if _seconds(batch["created_at"]) < since - _CLOCKS_S:
+            if _timestamp(batch["created_at"]) < since - _CLOCK_SKEW_S:
                 return
             yield batch
         if not page.get("has_more"):
             return
 
 
-def _seconds(created: Any) -> float:
+def _timestamp(created: Any) -> float:
     """A time in seconds since 1970, from a number or from RFC 3339."""
     return datetime.fromisoformat(created).timestamp() if isinstance(created, str) else created
 
 
-def _pieces(http: Any, method: str, path: str, **sent: Any) -> Iterator[bytes]:
+def _stream(http: Any, method: str, path: str, **arguments: Any) -> Iterator[bytes]:
     """The bytes of a reply as they come. Raises ProviderError unless it is a success."""
     # An upload may take long, a look may not.
     timeout = {"timeout": _LOOK_S} if method == "GET" else {}
-    with http.stream(method, path, **timeout, **sent) as response:
+    with http.stream(method, path, **timeout, **arguments) as response:
         if response.status_code >= 300:
-            text = b"".join(_limited(response.iter_bytes()))
+            text = b"".join(_limit_size(response.iter_bytes()))
             try:
                 body = json.loads(text)
             except ValueError:
@@ -266,7 +270,7 @@ def _pieces(http: Any, method: str, path: str, **sent: Any) -> Iterator[bytes]:
         yield from response.iter_bytes()
 
 
-def _limited(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _limit_size(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces of one object, up to a size: a few compressed bytes may stand for gigabytes."""
     size = 0
     for piece in pieces:
@@ -276,21 +280,21 @@ def _limited(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _object(http: Any, method: str, path: str, **sent: Any) -> dict[str, Any]:
+def _fetch_object(http: Any, method: str, path: str, **arguments: Any) -> dict[str, Any]:
     """The JSON object of a reply. Raises ProviderError, or ValueError for anything else."""
-    found = json.loads(b"".join(_limited(_pieces(http, method, path, **sent))))
-    if not isinstance(found, dict):
+    value = json.loads(b"".join(_limit_size(_stream(http, method, path, **arguments))))
+    if not isinstance(value, dict):
         raise ValueError("the reply is not a JSON object")
-    return found
+    return value
 
 
-def _lines(http: Any, path: str) -> Iterator[dict[str, Any]]:
+def _fetch_lines(http: Any, path: str) -> Iterator[dict[str, Any]]:
     """The objects of a JSONL file as they come. Lines end at a line feed alone: a text may hold
     other characters that Python takes for the end of a line."""
     rest = b""
-    for piece in _pieces(http, "GET", path):
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (json.loads(line) for line in whole if line.strip())
+    for piece in _stream(http, "GET", path):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (json.loads(line) for line in lines if line.strip())
         if len(rest) > REPLY_BYTES:
             raise ValueError(f"a line of the results has more than {REPLY_BYTES} bytes")
     if rest.strip():
@@ -300,17 +304,17 @@ def _lines(http: Any, path: str) -> Iterator[dict[str, Any]]:
 def chunks(bodies: Mapping[str, Body], api: BatchApi) -> Iterator[dict[str, Body]]:
     """The requests in as few batches as the provider's limits allow."""
     chunk, size = dict[str, Body](), 0
-    for each, body in bodies.items():
+    for prompt, body in bodies.items():
         length = len(json.dumps(body)) + 200
-        if chunk and (len(chunk) == api.most_prompts or size + length > api.most_bytes):
+        if chunk and (len(chunk) == api.max_prompts or size + length > api.max_bytes):
             yield chunk
             chunk, size = {}, 0
-        chunk[each], size = body, size + length
+        chunk[prompt], size = body, size + length
     if chunk:
         yield chunk
 
 
 def flat(body: Body) -> dict[str, Any]:
     """A request's body as it is sent: ``extra_body`` is a word of OpenAI's client."""
-    rest = {key: value for key, value in body.items() if key != "extra_body"}
-    return {**rest, **body.get("extra_body", {})}
+    fields = {key: value for key, value in body.items() if key != "extra_body"}
+    return {**fields, **body.get("extra_body", {})}

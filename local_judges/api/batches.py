@@ -1,8 +1,8 @@
-"""Prompts asked in batches: sent, waited for over days, and collected, each paid once.
+"""Send prompts in batches, wait for them over days and collect the answers; each is paid once.
 
-What is sent is written into the run's folder before and after the call that sends it. So another
-process knows which batches hold which prompts, and looks at the provider for a batch whose call was
-cut off, before it sends anything.
+A batch is recorded in the run's folder before and after the call that sends it. So another process
+knows which batches hold which prompts, and before it sends anything it asks the provider about a
+batch whose call was cut off.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_FAILURES = 60
 
 
 @dataclass
-class Sent:
+class SentBatch:
     """A batch: ``prompts`` are the custom ids whose answers it owes or has given. ``batch`` is the
     provider's id, "" until the call that sends it returns; ``is_guess`` says that it was found in
     the provider's list by its size alone."""
@@ -55,14 +55,14 @@ class Sent:
 class Record:
     """What is kept of a judge's batches: ``refused`` are the parameters that the model refuses."""
 
-    batches: list[Sent] = field(default_factory=list)
+    batches: list[SentBatch] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
 def custom_id(judge: str, request: Request, logprobs: bool) -> str:
     """What names a prompt at the provider: another judge, prompt or repeat has another id."""
-    stated = json.dumps([judge, logprobs, astuple(request)])
-    return hashlib.sha256(stated.encode()).hexdigest()[:40]
+    identity = json.dumps([judge, logprobs, astuple(request)])
+    return hashlib.sha256(identity.encode()).hexdigest()[:40]
 
 
 class Batches:
@@ -86,43 +86,44 @@ class Batches:
         if self._file.exists():
             what = "a record of batches"
             self._record = fit_record(Record, read_json(self._file), str(self._file), what)
-        self._left: dict[str, Request] = {}
-        self._lost, self._again = set[str](), set[str]()
-        self._shown: dict[str, str] = {}
+        self._unanswered: dict[str, Request] = {}
+        self._lost_ids, self._retried_ids = set[str](), set[str]()
+        self._noted_status: dict[str, str] = {}
         self._failures = 0
 
     def answers(
-        self, wanted: Mapping[str, Request], logprobs: bool
+        self, requests: Mapping[str, Request], logprobs: bool
     ) -> Iterator[tuple[str, Answer]]:
         """The answers by custom id, in the order in which batches end.
 
         Raises JudgeSenseError, once what can be collected is, if a batch expired or was cancelled
         half done, after Ctrl-C, and if the provider refuses a batch.
         """
-        self._left, wait_s = dict(wanted), FIRST_WAIT_S
-        self._look_for_unconfirmed()
+        self._unanswered, wait_s = dict(requests), FIRST_WAIT_S
+        self._find_unconfirmed()
         while True:
-            owed = {each for sent in self._record.batches for each in sent.prompts}
-            fresh = [each for each in self._left if each not in owed and each not in self._lost]
-            if fresh:
-                self._send(fresh, logprobs)
+            owed_ids = {prompt for sent in self._record.batches for prompt in sent.prompts}
+            sent_ids = owed_ids | self._lost_ids
+            new_ids = [prompt for prompt in self._unanswered if prompt not in sent_ids]
+            if new_ids:
+                self._send(new_ids, logprobs)
             if not self._pending:
                 break
-            yield from self._look(logprobs)
+            yield from self._poll(logprobs)
             if self._pending:
                 self._context.stop.wait(wait_s)
                 wait_s = min(1.5 * wait_s, MOST_WAIT_S)
-        if self._lost:
+        if self._lost_ids:
             raise JudgeSenseError(
-                f"{len(self._lost)} of {len(wanted)} prompts were not asked, because their batch "
-                "expired, was cancelled or lost them; the other answers are kept. Rerun the same "
-                "command to send these prompts in a new batch"
+                f"{len(self._lost_ids)} of {len(requests)} prompts were not asked, because their "
+                "batch expired, was cancelled or lost them; the other answers are kept. Rerun the "
+                "same command to send these prompts in a new batch"
             )
 
     @property
-    def _pending(self) -> list[Sent]:
+    def _pending(self) -> list[SentBatch]:
         """The batches that owe answers."""
-        return [each for each in self._record.batches if self._left.keys() & each.prompts]
+        return [sent for sent in self._record.batches if self._unanswered.keys() & sent.prompts]
 
     def _write(self) -> None:
         try:
@@ -131,66 +132,67 @@ class Batches:
         except OSError as error:
             raise cannot_write(self._file, error) from error
 
-    def _look_for_unconfirmed(self) -> None:
+    def _find_unconfirmed(self) -> None:
         """Find the batches whose sending was cut off: they may have arrived."""
-        for sent in [each for each in self._record.batches if not each.batch]:
+        for sent in [sent for sent in self._record.batches if not sent.batch]:
             try:
-                found = self._api.find(sent.label, len(sent.prompts), sent.sent_at)
+                batch_ids = self._api.find(sent.label, len(sent.prompts), sent.sent_at)
             except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
-                raise self._stopped(
+                raise self._stop_error(
                     error, "whether an earlier batch arrived is not known"
                 ) from None
-            known = {each.batch for each in self._record.batches}
+            known_ids = {other.batch for other in self._record.batches}
             self._record.batches.remove(sent)
             self._record.batches += [
-                Sent(sent.label, sent.sent_at, list(sent.prompts), each, is_guess=True)
-                for each in found
-                if each not in known
+                SentBatch(sent.label, sent.sent_at, list(sent.prompts), batch, is_guess=True)
+                for batch in batch_ids
+                if batch not in known_ids
             ]
             self._write()
 
-    def _send(self, fresh: Sequence[str], logprobs: bool) -> None:
+    def _send(self, new_ids: Sequence[str], logprobs: bool) -> None:
         refused = self._endpoint.refused = self._endpoint.refused | {*self._record.refused}
         self._record.refused = sorted(refused)
+        requests = {prompt: self._unanswered[prompt] for prompt in new_ids}
         bodies = {
-            each: flat(accepted_body(self._endpoint.body([self._left[each]], logprobs), refused))
-            for each in fresh
+            prompt: flat(accepted_body(self._endpoint.body([request], logprobs), refused))
+            for prompt, request in requests.items()
         }
-        cost = self._cost([self._left[each] for each in fresh])
-        most = "" if cost is None else f" for at most ${cost:.2f}"
+        cost = self._cost(list(requests.values()))
+        price = "" if cost is None else f" for at most ${cost:.2f}"
         self._context.note(
-            f"{len(fresh)} prompts go to {self._endpoint} in a batch{most}, half the price of "
+            f"{len(new_ids)} prompts go to {self._endpoint} in a batch{price}, half the price of "
             "direct requests; the answers may take a day"
         )
-        self._again.clear()
+        self._retried_ids.clear()
         for chunk in chunks(bodies, self._api):
-            sent = Sent(uuid4().hex, time.time(), list(chunk))
+            sent = SentBatch(uuid4().hex, time.time(), list(chunk))
             self._record.batches.append(sent)
             self._write()
             try:
                 sent.batch = self._api.send(chunk, sent.label)
             except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
-                stopped = self._stopped(error, "the batch was not confirmed")
+                stop = self._stop_error(error, "the batch was not confirmed")
                 if isinstance(error, ProviderError) and error.status_code < 500:
                     self._record.batches.remove(sent)  # It did not arrive.
                     self._write()
-                raise stopped from None
+                raise stop from None
             self._write()
             self._note(
                 sent, f"{len(chunk)} prompts; interrupt the command if you like, and rerun it later"
             )
 
-    def _look(self, logprobs: bool) -> Iterator[tuple[str, Answer]]:
+    def _poll(self, logprobs: bool) -> Iterator[tuple[str, Answer]]:
         """Look once at each batch, and read those that have ended."""
         for sent in self._pending:
-            self._require_going()
+            self._require_no_interrupt()
             try:
                 state = self._api.state(sent.batch)
-                if self._shown.get(sent.batch) != state.status:
-                    self._shown[sent.batch] = state.status
+                if self._noted_status.get(sent.batch) != state.status:
+                    self._noted_status[sent.batch] = state.status
                     self._note(sent, f"{state.status}, {state.done} of {state.total} prompts done")
                 if state.has_ended:
-                    yield from self._read(sent, state, logprobs)
+                    yield from self._collect(sent, state, logprobs)
                 self._failures = 0
             except JudgeSenseError:
                 raise
@@ -198,11 +200,13 @@ class Batches:
                 self._failures += 1
                 kind, reason = self._reason(error)
                 if kind not in ("busy", "unreachable") or self._failures > MOST_FAILURES:
-                    raise self._stopped(error, f"batch {sent.batch} cannot be read") from None
+                    raise self._stop_error(error, f"batch {sent.batch} cannot be read") from None
                 if self._failures == 1:
                     self._note(sent, f"{reason}; JudgeSense keeps trying")
 
-    def _read(self, sent: Sent, state: BatchState, logprobs: bool) -> Iterator[tuple[str, Answer]]:
+    def _collect(
+        self, sent: SentBatch, state: BatchState, logprobs: bool
+    ) -> Iterator[tuple[str, Answer]]:
         """The answers of a batch that has ended. What it did not answer it no longer owes."""
         if state.failure:
             self._record.batches.remove(sent)
@@ -212,22 +216,24 @@ class Batches:
                 f"{printable(self._endpoint.hide(state.failure))}. Change what it names and rerun "
                 "the command, or leave --batch out to ask the prompts directly"
             )
-        mine, failed = self._left.keys() & sent.prompts, set[str]()
+        owed_ids, failed_ids = self._unanswered.keys() & sent.prompts, set[str]()
         try:
             for result in self._api.results(sent.batch, state):
-                request = self._left.get(result.custom_id)
-                if request is None or result.custom_id not in mine:
+                request = self._unanswered.get(result.custom_id)
+                if request is None or result.custom_id not in owed_ids:
                     continue
                 if (answer := self._answer(result, request, logprobs)) is not None:
-                    failed |= {result.custom_id} if answer.error is not None else set()
-                    del self._left[result.custom_id]
+                    if answer.error is not None:
+                        failed_ids.add(result.custom_id)
+                    del self._unanswered[result.custom_id]
                     yield result.custom_id, answer
-            missing = self._left.keys() & mine
-            self._lost |= set() if sent.is_guess else missing - self._again
-            failed |= missing
+            missing_ids = self._unanswered.keys() & owed_ids
+            if not sent.is_guess:
+                self._lost_ids |= missing_ids - self._retried_ids
+            failed_ids |= missing_ids
         finally:
             # Also if the connection broke: a rerun asks again what failed.
-            sent.prompts = [each for each in sent.prompts if each not in failed]
+            sent.prompts = [prompt for prompt in sent.prompts if prompt not in failed_ids]
             self._write()
 
     def _answer(self, result: Result, request: Request, logprobs: bool) -> Answer | None:
@@ -244,11 +250,11 @@ class Batches:
         kind, reason = self._reason(result.error)
         if kind == "refused":
             return Answer(text="", refused=True)
-        named = refused_in(reason, self._endpoint.body([request], logprobs))
-        if kind == "bad request" and named - {*self._record.refused}:
+        parameters = refused_in(reason, self._endpoint.body([request], logprobs))
+        if kind == "bad request" and parameters - {*self._record.refused}:
             # A parameter that the model refuses: the prompt is asked again without it.
-            self._endpoint.refused |= named
-            self._again.add(result.custom_id)
+            self._endpoint.refused |= parameters
+            self._retried_ids.add(result.custom_id)
             return None
         return Answer(error=reason)
 
@@ -257,21 +263,22 @@ class Batches:
             return "malformed", f"the reply is not what the protocol says ({error!r:.200})"
         return diagnose(error, self._endpoint.hide)[:2]
 
-    def _stopped(self, error: Exception, what: str) -> JudgeSenseError:
+    def _stop_error(self, error: Exception, what: str) -> JudgeSenseError:
         return JudgeSenseError(
             f"{what}: {self._reason(error)[1]}. Rerun the same command to go on. What was sent is "
             f"in {self._file}; without that file, its prompts are sent and paid again"
         )
 
-    def _note(self, sent: Sent, what: str) -> None:
+    def _note(self, sent: SentBatch, what: str) -> None:
         self._context.note(printable(f"batch {sent.batch}: {what}"))
 
-    def _require_going(self) -> None:
+    def _require_no_interrupt(self) -> None:
         """Raise JudgeSenseError after Ctrl-C."""
         if self._context.stop.is_set():
-            owed = {each for sent in self._pending for each in sent.prompts} & self._left.keys()
-            names = join([printable(each.batch) for each in self._pending])
+            prompts = {prompt for sent in self._pending for prompt in sent.prompts}
+            owed_ids = prompts & self._unanswered.keys()
+            names = join([printable(sent.batch) for sent in self._pending])
             raise JudgeSenseError(
-                f"stopped: {len(owed)} prompts of {self._endpoint} stay in batch {names}; rerun "
-                "the same command to collect the answers, which are not paid twice"
+                f"stopped: {len(owed_ids)} prompts of {self._endpoint} stay in batch {names}; "
+                "rerun the same command to collect the answers, which are not paid twice"
             )

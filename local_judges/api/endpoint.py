@@ -64,7 +64,7 @@ class Retry:
         return min(self.most_s, self.first_s * 2.0 ** min(attempt - 1, 60)) * jitter
 
 
-_NOT_THERE = ("unreachable", "page")
+_NO_API = ("unreachable", "page")
 """The kinds of failure of an address at which there is no API."""
 
 
@@ -110,9 +110,9 @@ class Endpoint:
         self.scorer: TokenScorer | None = None
         self.writes = True
         self.complete: Create | None = None
-        self._looked = False
+        self._has_looked = False
         self.served: Counter[str] = Counter()
-        self._unreached: FatalError | None = None
+        self._connection_error: FatalError | None = None
         self.refused: frozenset[str] = frozenset()
         self._noise = random.Random(0).random
 
@@ -141,7 +141,7 @@ class Endpoint:
             base_url=self.base_url,
             timeout=self.timeout_s,
             max_retries=0,
-            http_client=DefaultAioHttpClient(event_hooks={"response": [_received]}),
+            http_client=DefaultAioHttpClient(event_hooks={"response": [_read_limited]}),
         )
 
     def find_scorer(self, tries: int = 3) -> TokenScorer | None:
@@ -151,16 +151,12 @@ class Endpoint:
         Raises FatalError if it cannot be reached, again at each call: what reads the options of a
         run must not change after the run was described.
         """
-        if self._unreached is not None:
-            raise self._unreached
+        if self._connection_error is not None:
+            raise self._connection_error
         options = self.options
-        counted = (
-            options.price,
-            options.requests_per_minute,
-            options.tokens_per_minute,
-            options.batch,
-        )
-        if self._looked or not self.base_url or self.provider or any(counted):
+        limits = (options.requests_per_minute, options.tokens_per_minute, options.batch)
+        is_metered = any((options.price, *limits))
+        if self._has_looked or not self.base_url or self.provider or is_metered:
             return self.scorer
         try:
             from openai import APIConnectionError, OpenAI
@@ -178,27 +174,28 @@ class Endpoint:
         try:
             self.scorer = find_scorer(client, self.model, body)
         except APIConnectionError as error:
-            self._unreached = _never_answered(diagnose(error, self.hide)[1])
-            raise self._unreached from None
-        self._looked = True
+            self._connection_error = _unreachable_error(diagnose(error, self.hide)[1])
+            raise self._connection_error from None
+        self._has_looked = True
         return self.scorer
 
     def body(self, requests: Sequence[Request], logprobs: bool) -> dict[str, Any]:
         """The body of the HTTP request that asks these prompts."""
         (request,) = requests
-        chosen = "" if self.provider in (None, "auto") else f":{self.provider}"
-        model = f"{self.model}{chosen}"
+        suffix = "" if self.provider in (None, "auto") else f":{self.provider}"
+        model = f"{self.model}{suffix}"
         return body_of(request, model=model, options=self.options, logprobs=logprobs)
 
     def note_model(self, reply: Any) -> None:
         """Count the name under which the endpoint answered: it may be another model's."""
-        served = reply.get("model") if isinstance(reply, Mapping) else None
-        if isinstance(served, str) and served:
-            self.served[printable(served[:200])] += 1
+        name = reply.get("model") if isinstance(reply, Mapping) else None
+        if isinstance(name, str) and name:
+            self.served[printable(name[:200])] += 1
 
     def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
-        """The answers in its reply. Raises ValueError if they are not there."""
-        return [answer_of(reply, each, self.options.style.begins_thinking) for each in requests]
+        """The answers in a reply to the prompts. Raises ValueError if one is not there."""
+        begins_thinking = self.options.style.begins_thinking
+        return [answer_of(reply, request, begins_thinking) for request in requests]
 
     async def ask(
         self, create: Create, requests: Sequence[Request], logprobs: bool
@@ -220,9 +217,9 @@ class Endpoint:
         def error_of(state: RetryCallState) -> Any:
             return state.outcome.exception() if state.outcome else None
 
-        def hopeless(state: RetryCallState) -> bool:
-            absent = error_of(state).kind in _NOT_THERE
-            return absent and not self.proven and state.attempt_number >= 3
+        def gives_up(state: RetryCallState) -> bool:
+            has_no_api = error_of(state).kind in _NO_API
+            return has_no_api and not self.proven and state.attempt_number >= 3
 
         def wait(state: RetryCallState) -> float:
             retry_after = error_of(state).retry_after
@@ -232,17 +229,17 @@ class Endpoint:
         tries = AsyncRetrying(
             retry=retry_if_exception_type(_TryError),
             wait=wait,
-            stop=stop_after_attempt(retry.attempts) | stop_before_delay(retry.budget_s) | hopeless,  # type: ignore[operator]
+            stop=stop_after_attempt(retry.attempts) | stop_before_delay(retry.budget_s) | gives_up,  # type: ignore[operator]
             reraise=True,
         )
         try:
             answers: list[Answer] = await tries(self._try, create, requests, logprobs, started)
         except _TryError as error:
-            if not self.proven and error.kind in _NOT_THERE:
-                raise _never_answered(error.reason) from None
-            seconds = time.perf_counter() - started
-            count = tries.statistics["attempt_number"]
-            reason = f"{error.reason} ({count} tries in {seconds:.0f} s)"
+            if not self.proven and error.kind in _NO_API:
+                raise _unreachable_error(error.reason) from None
+            elapsed_s = time.perf_counter() - started
+            n_tries = tries.statistics["attempt_number"]
+            reason = f"{error.reason} ({n_tries} tries in {elapsed_s:.0f} s)"
             answers = [Answer(error=reason) for _ in requests]
         for answer in answers:
             answer.latency_s = time.perf_counter() - started
@@ -261,18 +258,19 @@ class Endpoint:
         A parameter that the endpoint refuses by name is left out of a second try and, if that
         succeeds, of every later request.
         """
-        left = self.retry.budget_s - (time.perf_counter() - started)
+        remaining_s = self.retry.budget_s - (time.perf_counter() - started)
         refused |= self.refused
         body = accepted_body(self.body(requests, logprobs), refused)
         try:
-            async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
+            async with asyncio.timeout(max(min(remaining_s, self.timeout_s), 0.001)):
                 if logprobs and self.scorer is not None:
                     assert self.complete is not None
-                    thinks, (request,) = self.options.style.begins_thinking, requests
-                    answer = await self.scorer.ask(
-                        create, self.complete, body, request, thinks, self.writes
-                    )
-                    answers = [answer]
+                    begins_thinking, (request,) = self.options.style.begins_thinking, requests
+                    answers = [
+                        await self.scorer.ask(
+                            create, self.complete, body, request, begins_thinking, self.writes
+                        )
+                    ]
                 else:
                     reply = await create(**body)
                     answers = self.answers(reply, requests)
@@ -288,27 +286,27 @@ class Endpoint:
         if kind == "refused":
             return [Answer(text="", refused=True) for _ in requests]
         if kind == "bad request":
-            if (more := refused_in(reason, body)) - refused:
-                return await self._try(create, requests, logprobs, started, refused | more)
+            if (in_reason := refused_in(reason, body)) - refused:
+                return await self._try(create, requests, logprobs, started, refused | in_reason)
             return [Answer(error=reason) for _ in requests]
         raise _TryError(kind, reason, retry_after)
 
 
-async def _received(response: Any) -> None:
+async def _read_limited(response: Any) -> None:
     """Read a reply, up to a size: a few compressed bytes may stand for gigabytes."""
     # The encoding of JSON, whatever the reply's header says.
     response.encoding = "utf-8"
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        parts.append(part)
-        size += len(part)
+    chunks, size = [], 0
+    async for chunk in response.aiter_bytes():
+        chunks.append(chunk)
+        size += len(chunk)
         if size > REPLY_BYTES:
             await response.aclose()
             raise ValueError(f"the reply has more than {REPLY_BYTES} bytes")
-    response._content = b"".join(parts)
+    response._content = b"".join(chunks)
 
 
-def _never_answered(reason: str) -> FatalError:
+def _unreachable_error(reason: str) -> FatalError:
     return FatalError(
         f"{reason}; the endpoint has never answered: check that it is up and that the URL is right"
     )
@@ -334,11 +332,11 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
     if logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     elif request.schema and options.structured:
-        form = {"name": "verdict", "strict": True, "schema": json.loads(request.schema)}
-        body["response_format"] = {"type": "json_schema", "json_schema": form}
-    level = request.effort or options.reasoning_effort
-    effort = {"reasoning_effort": level} if level else {}
-    if extra := {**style.extra_body, **effort}:
+        schema = {"name": "verdict", "strict": True, "schema": json.loads(request.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    effort = request.effort or options.reasoning_effort
+    effort_field = {"reasoning_effort": effort} if effort else {}
+    if extra := {**style.extra_body, **effort_field}:
         body["extra_body"] = extra
     return body
 
@@ -348,8 +346,7 @@ def sender(client: Any, path: str = "/chat/completions") -> Create:
 
     async def post(extra_body: Mapping[str, Any] | None = None, **body: Any) -> Any:
         # create() without the type checks of request and reply, which take 40% of its time.
-        whole = {**body, **(extra_body or {})}
-        reply = await client.post(path, cast_to=object, body=whole)
+        reply = await client.post(path, cast_to=object, body={**body, **(extra_body or {})})
         if isinstance(reply, str) and reply.lstrip().startswith("<"):
             raise PageError(reply)
         return json.loads(reply) if isinstance(reply, str) else reply

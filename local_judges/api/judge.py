@@ -28,7 +28,7 @@ WHOLE_OPTIONS = "each option's whole token sequence, by token id"
 """How option probabilities are read, as ``run.json`` says it."""
 UNREACHED = "an endpoint that cannot be reached yet"
 
-_FEW = 3
+_FIRST_LOOK = 3
 """The prompts of a first look, which are sent directly."""
 
 
@@ -60,27 +60,27 @@ class ApiJudge:
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
-        chosen = made(ApiOptions, options)
-        self.options, self.price = chosen, chosen.price
-        self.endpoint = self.endpoint_class(model, chosen, retry)
-        limits = (chosen.requests_per_minute, chosen.tokens_per_minute, chosen.max_cost)
-        if processes() > 1 and (chosen.batch or any(limit is not None for limit in limits)):
+        settings = made(ApiOptions, options)
+        self.options, self.price = settings, settings.price
+        self.endpoint = self.endpoint_class(model, settings, retry)
+        limits = (settings.requests_per_minute, settings.tokens_per_minute, settings.max_cost)
+        if processes() > 1 and (settings.batch or any(limit is not None for limit in limits)):
             raise JudgeSenseError(
                 "requests_per_minute, tokens_per_minute, --max-cost and --batch cannot be shared "
                 f"by {processes()} processes; start one process and raise concurrency instead"
             )
-        if chosen.max_cost is not None and chosen.price is None:
+        if settings.max_cost is not None and settings.price is None:
             raise JudgeSenseError(
                 f"--max-cost needs the price of {model!r}: --set price=INPUT,OUTPUT, in US dollars "
                 "per million tokens"
             )
-        self._batch_api = find_batch_api(self.endpoint) if chosen.batch else None
+        self._batch_api = find_batch_api(self.endpoint) if settings.batch else None
         self.spent = self._admitted = 0.0
-        self.scorings = frozenset({"generate", "options"} if chosen.logprobs else {"generate"})
-        described = json.dumps(self._fixed(), sort_keys=True).encode()
-        self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
+        self.scorings = frozenset({"generate", "options"} if settings.logprobs else {"generate"})
+        identity = json.dumps(self._identity(), sort_keys=True).encode()
+        self.name = f"{name or model}@{hashlib.sha256(identity).hexdigest()[:8]}"
 
-    def _fixed(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         options, endpoint = self.options, self.endpoint
         style = {**vars(options.style), "extra_body": dict(options.style.extra_body)}
         style.pop("reasoning_effort")  # A prompt's effort is part of its id.
@@ -107,16 +107,16 @@ class ApiJudge:
         The weights of an endpoint cannot be hashed; ``floating`` marks a name that the provider
         may point to another checkpoint.
         """
-        reading = self._reading()
+        source = self._probability_source()
         return {
-            **self._fixed(),
-            "options": reading,
-            SCORES_IN_FORM: reading == WHOLE_OPTIONS,
+            **self._identity(),
+            "options": source,
+            SCORES_IN_FORM: source == WHOLE_OPTIONS,
             "floating": self.options.floating,
             "client": f"openai {metadata.version('openai')}",
         }
 
-    def _reading(self) -> str | None:
+    def _probability_source(self) -> str | None:
         if "options" not in self.scorings:
             return None
         try:
@@ -131,7 +131,7 @@ class ApiJudge:
 
     def estimate(self, requests: Sequence[Request]) -> float | None:
         """The highest possible cost in US dollars; see :func:`most_cost`."""
-        return most_cost(requests, {**vars(self.options), "batch": self._in_batch})
+        return most_cost(requests, {**vars(self.options), "batch": self._uses_batches})
 
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why these requests could exceed ``max_cost``; None if they cannot."""
@@ -154,11 +154,11 @@ class ApiJudge:
         Raises JudgeSenseError, naming the endpoint, when no prompt can be answered.
         """
         if self._batch_api is not None and self.run_context is not None:
-            yield from self._in_batches(self._batch_api, self.run_context, batches, scorings)
+            yield from self._ask_in_batches(self._batch_api, self.run_context, batches, scorings)
             return
         if self.options.batch:
             batches = list(batches)
-            if len(batches) > _FEW:
+            if len(batches) > _FIRST_LOOK:
                 log.warning(
                     "%s: %d prompts are sent directly, at the full price: only the prompts of run, "
                     "check and improve go in a batch",
@@ -168,23 +168,23 @@ class ApiJudge:
         self.endpoint.writes = "generate" in scorings
         with event_loop() as run:
             session = Session(
-                self.endpoint, iter(batches), "options" in scorings, self._begin, self._settle
+                self.endpoint, iter(batches), "options" in scorings, self._announce, self._settle
             )
             try:
                 run(session.open())
-                while finished := run(session.some()):
-                    yield from finished
+                while answers := run(session.next_answers()):
+                    yield from answers
             except FatalError as error:
                 raise JudgeSenseError(self.endpoint.hide(f"{self.endpoint}: {error}")) from None
             finally:
                 run(session.close())
 
     @property
-    def _in_batch(self) -> bool:
+    def _uses_batches(self) -> bool:
         # Outside a run, the ids of a batch could not be kept.
         return self.options.batch and self.run_context is not None
 
-    def _in_batches(
+    def _ask_in_batches(
         self,
         api: BatchApi,
         context: RunContext,
@@ -192,16 +192,15 @@ class ApiJudge:
         scorings: frozenset[str],
     ) -> Iterator[tuple[int, list[Answer]]]:
         logprobs = "options" in scorings
-        asked = {
-            custom_id(self.name, request, logprobs): (index, request)
-            for index, (request,) in batches
-        }
+        requests: dict[str, Request] = {}
+        indices: dict[str, int] = {}
+        for index, (request,) in batches:
+            prompt = custom_id(self.name, request, logprobs)
+            requests[prompt], indices[prompt] = request, index
         sender = Batches(api, self.endpoint, self.name, context, self.estimate)
-        wanted = {each: request for each, (_, request) in asked.items()}
-        for each, answer in sender.answers(wanted, logprobs):
-            index, request = asked[each]
-            self._settle(index, [(request, answer)])
-            yield index, [answer]
+        for prompt, answer in sender.answers(requests, logprobs):
+            self._settle(indices[prompt], [(requests[prompt], answer)])
+            yield indices[prompt], [answer]
 
     def close(self) -> None:
         """Nothing to free: connections are closed at the end of each call of ``judge``."""
@@ -212,28 +211,25 @@ class ApiJudge:
             "name and options instead, and each process reads the key from its own environment"
         )
 
-    def _begin(self, index: int, requests: Sequence[Request]) -> None:
+    def _announce(self, index: int, requests: Sequence[Request]) -> None:
         """Note the highest possible cost of requests before they are sent."""
         if self.watch is not None and self.price is not None:
-            self.watch.sent(
-                index, {each.prompt_id: self.estimate([each]) or 0 for each in requests}
-            )
+            costs = {request.prompt_id: self.estimate([request]) or 0 for request in requests}
+            self.watch.sent(index, costs)
 
-    def _settle(self, index: int, answered: Sequence[tuple[Request, Answer]]) -> None:
+    def _settle(self, index: int, pairs: Sequence[tuple[Request, Answer]]) -> None:
         """Enter the cost of answers; without token counts it is the highest possible."""
-        for request, answer in answered:
-            if (most := self.estimate([request])) is None:
+        for request, answer in pairs:
+            if (highest := self.estimate([request])) is None:
                 continue
             if answer.error is None:
-                answer.cost_usd = cost_of(answer, self.price)
-                if answer.cost_usd is not None and self._in_batch:
-                    answer.cost_usd *= SHARE
-                if answer.cost_usd is None:
-                    answer.cost_usd = most
+                cost = cost_of(answer, self.price)
+                share = SHARE if self._uses_batches else 1.0
+                answer.cost_usd = highest if cost is None else cost * share
                 self.spent += answer.cost_usd
-            self._admitted = max(0.0, self._admitted - most)
+            self._admitted = max(0.0, self._admitted - highest)
         if self.watch is not None:
-            self.watch.answered(index, answered)
+            self.watch.answered(index, pairs)
 
 
 def cost_of(answer: Answer, price: tuple[float, float] | None) -> float | None:
@@ -262,7 +258,7 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
     if price is None:
         return None
     overhead = len(options.get("system_prompt", SYSTEM_PROMPT).encode()) + 64
-    read = sum((len(request.message.encode()) + overhead) / 3 for request in requests)
-    written = len(requests) * options.get("max_tokens", MAX_TOKENS)
+    input_tokens = sum((len(request.message.encode()) + overhead) / 3 for request in requests)
+    output_tokens = len(requests) * options.get("max_tokens", MAX_TOKENS)
     share = SHARE if options.get("batch") else 1.0
-    return float(share * (read * price[0] + written * price[1]) / 1e6)
+    return float(share * (input_tokens * price[0] + output_tokens * price[1]) / 1e6)

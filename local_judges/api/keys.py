@@ -21,7 +21,7 @@ def require_loggable(url: str, key_variable: str) -> None:
     """
     try:
         parts = urlsplit(url)
-        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        has_host = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError as error:
         raise JudgeSenseError(f"the endpoint's URL is invalid: {error}") from None
     if "@" in parts.netloc or parts.query or parts.fragment:
@@ -29,7 +29,7 @@ def require_loggable(url: str, key_variable: str) -> None:
             "the endpoint's URL holds a name, a password or a query, which would be logged; put "
             f"the key into the environment variable {key_variable}"
         )
-    if not named or not url.isprintable() or " " in url:
+    if not has_host or not url.isprintable() or " " in url:
         raise JudgeSenseError("the endpoint's URL must look like https://HOST/v1")
 
 

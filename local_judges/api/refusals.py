@@ -9,7 +9,9 @@ from typing import Any
 REFUSABLE = ("temperature", "seed", "reasoning_effort", "response_format")
 """Parameters without which a prompt can still be judged; some models refuse them."""
 
-_NAMED = {"response_format": re.compile(r"response.?format|json.?schema|structured|guided", re.I)}
+_OTHER_NAMES = {
+    "response_format": re.compile(r"response.?format|json.?schema|structured|guided", re.I)
+}
 """How servers name a parameter otherwise than by its name."""
 
 TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
@@ -23,9 +25,11 @@ def refused_in(reason: str, body: Mapping[str, Any]) -> frozenset[str]:
     >>> sorted(refused_in("'temperature' does not support 0", {"temperature": 0, "seed": 1}))
     ['temperature']
     """
-    sent = {**body, **body.get("extra_body", {})}
-    names = [name for name in (*REFUSABLE, *TOKEN_PARAMETERS) if name in sent]
-    return frozenset(name for name in names if re.search(_NAMED.get(name, rf"\b{name}\b"), reason))
+    fields = {**body, **body.get("extra_body", {})}
+    names = [name for name in (*REFUSABLE, *TOKEN_PARAMETERS) if name in fields]
+    return frozenset(
+        name for name in names if re.search(_OTHER_NAMES.get(name, rf"\b{name}\b"), reason)
+    )
 
 
 def accepted_body(body: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:

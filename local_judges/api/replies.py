@@ -40,13 +40,15 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
     ('YES', True)
     """
     try:
-        choice = _first(reply["choices"])
-        filtered = choice.get("finish_reason") == FILTERED
-        message = choice["message"] if not filtered else choice.get("message") or {}
+        choice = _first_choice(reply["choices"])
+        finish_reason = choice.get("finish_reason")
+        is_filtered = finish_reason == FILTERED
+        message = choice["message"] if not is_filtered else choice.get("message") or {}
         usage = reply.get("usage")
         refusal = message.get("refusal")
-        text = _text(message.get("content")) or (refusal if isinstance(refusal, str) else "")
-        reason = choice.get("finish_reason")
+        text = _message_text(message.get("content")) or (
+            refusal if isinstance(refusal, str) else ""
+        )
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         problem = reply.get("error") if isinstance(reply, Mapping) else None
         raise ValueError(
@@ -57,12 +59,12 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
     answer = Answer(
         # A lone surrogate cannot be encoded.
         text=text.encode("utf-8", "replace").decode(),
-        input_tokens=_count(usage, "prompt_tokens"),
-        output_tokens=_count(usage, "completion_tokens"),
-        truncated=reason == "length",
-        refused=bool(refusal) or filtered,
+        input_tokens=_token_count(usage, "prompt_tokens"),
+        output_tokens=_token_count(usage, "completion_tokens"),
+        truncated=finish_reason == "length",
+        refused=bool(refusal) or is_filtered,
     )
-    if top := _top(choice):
+    if top := _top_logprobs(choice):
         answer.option_logprobs, answer.option_mass = first_token_options(top, request.options)
     return answer
 
@@ -71,15 +73,15 @@ FILTERED = "content_filter"
 """What a provider calls an answer, or a prompt, that its filter took away."""
 
 
-def _first(choices: Any) -> Mapping[str, Any]:
+def _first_choice(choices: Any) -> Mapping[str, Any]:
     """The choice with the index 0; the order of a list of choices says nothing."""
     if not isinstance(choices, list):
         raise TypeError("choices is no list")
-    chosen: Mapping[str, Any] = next((c for c in choices if c.get("index") == 0), choices[0])
-    return chosen
+    first: Mapping[str, Any] = next((c for c in choices if c.get("index") == 0), choices[0])
+    return first
 
 
-def _text(content: Any) -> str:
+def _message_text(content: Any) -> str:
     """The text of a message; if it is in parts, the parts of type text (not thinking)."""
     if isinstance(content, list):
         return "".join(part["text"] for part in content if part["type"] == "text")
@@ -88,13 +90,13 @@ def _text(content: Any) -> str:
     raise TypeError(f"content is {type(content).__name__}")
 
 
-def _count(usage: Any, name: str) -> int | None:
+def _token_count(usage: Any, name: str) -> int | None:
     """A number of tokens; None if the endpoint returns none or an invalid one."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if type(value) is int and 0 <= value < 2**31 else None
 
 
-def _top(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
+def _top_logprobs(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     """The first token's best alternatives; empty if the endpoint sends none.
 
     Raises ValueError for a list with a malformed entry: without that entry, the runner-up would
@@ -107,12 +109,12 @@ def _top(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     if not isinstance(entries, list):
         raise ValueError("the reply's top_logprobs are not a list")
     top = [_alternative(entry) for entry in entries]
-    if sum(math.exp(logprob) for _, logprob in top) > _WHOLE:
+    if sum(math.exp(logprob) for _, logprob in top) > _MAX_TOTAL:
         raise ValueError("the probabilities of the reply's top_logprobs add up to more than 1")
     return top
 
 
-_WHOLE = 1.01
+_MAX_TOTAL = 1.01
 """The most that probabilities add up to: servers round them."""
 
 
@@ -145,64 +147,66 @@ def first_token_options(
     shared = dict.fromkeys(options, 0.0)
     for token, logprob in top:
         stem = token.strip().lstrip("▁Ġ")
-        begun = [option for option in options if stem and option.startswith(stem)]
-        for option in begun:
-            (probability if len(begun) == 1 else shared)[option] += math.exp(logprob)
+        candidates = [option for option in options if stem and option.startswith(stem)]
+        for option in candidates:
+            (probability if len(candidates) == 1 else shared)[option] += math.exp(logprob)
     mass = sum(probability.values())
     if mass == 0.0:
         return None, 0.0
-    unseen = max(1.0 - sum(math.exp(logprob) for _, logprob in top), 0.0)
-    bound = min(unseen, math.exp(min(logprob for _, logprob in top)))
+    unseen_mass = max(1.0 - sum(math.exp(logprob) for _, logprob in top), 0.0)
+    unseen_bound = min(unseen_mass, math.exp(min(logprob for _, logprob in top)))
     best = max(probability, key=lambda option: probability[option])
-    most = {o: p + shared[o] + (0.0 if p else bound) for o, p in probability.items()}
-    if any(most[option] >= probability[best] for option in options if option != best):
+    upper_bounds = {o: p + shared[o] + (0.0 if p else unseen_bound) for o, p in probability.items()}
+    if any(upper_bounds[option] >= probability[best] for option in options if option != best):
         return None, min(mass, 1.0)
-    values = (p if p else max(most[option], 1e-12) for option, p in probability.items())
-    return tuple(math.log(p) for p in values), min(mass, 1.0)
+    probabilities = (
+        p if p else max(upper_bounds[option], 1e-12) for option, p in probability.items()
+    )
+    return tuple(math.log(p) for p in probabilities), min(mass, 1.0)
 
 
 def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, float | None]:
     """(kind, reason without secrets, seconds of Retry-After) of an error that a call raised.
 
     Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``refused`` (by
-    the provider's filter), ``busy``,
-    ``page`` and ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises
-    ``error`` itself if it is none of these.
+    the provider's filter), ``busy``, ``page`` and ``unreachable`` (worth another try).
+
+    ``hide`` removes secrets from a text. Raises ``error`` itself if it is none of these.
     """
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    cause = error.__cause__ if _named(error, "APIConnectionError") else None
-    described = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
+    cause = error.__cause__ if _is_instance(error, "APIConnectionError") else None
+    description = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
     # The shape of a decision model's errors, which OpenAI's client does not quote.
     if isinstance(body := getattr(error, "body", None), Mapping) and "detail" in body:
-        described += f": {body['detail']}"
+        description += f": {body['detail']}"
     # Hide before cutting: half a key would not be recognised.
-    message = hide(described or "no complete reply in time")[:300]
+    message = hide(description or "no complete reply in time")[:300]
     reason = f"{type(error).__name__}: {message}"
     if status is not None:
         reason = f"HTTP {status}: {message}"
-        quota = getattr(error, "code", None) == "insufficient_quota"
-        if status in (401, 402, 403, 404) or quota:
+        is_over_quota = getattr(error, "code", None) == "insufficient_quota"
+        if status in (401, 402, 403, 404) or is_over_quota:
             return "fatal", reason, None
         if status in (408, 409, 425, 429) or status >= 500:
             return "busy", reason, _retry_after(getattr(response, "headers", {}))
         if status >= 400:
-            filtered = getattr(error, "code", None) == FILTERED
-            return "refused" if filtered else "bad request", reason, None
+            is_filtered = getattr(error, "code", None) == FILTERED
+            return "refused" if is_filtered else "bad request", reason, None
     if isinstance(error, PageError):
         return "page", message, None
     # The reply cannot be parsed: not JSON, not UTF-8, a number of 5,000 digits.
     if isinstance(error, (ValueError, RecursionError)):
         return "busy", reason, None
-    if isinstance(error, (TimeoutError, OSError)) or _named(error, "APIConnectionError"):
+    if isinstance(error, (TimeoutError, OSError)) or _is_instance(error, "APIConnectionError"):
         return "unreachable", reason, None
     # aiohttp's own errors, such as one for a status line that is none, are ClientErrors.
-    if _named(error, "APIError", "ClientError", "HTTPError", "TransportError"):
+    if _is_instance(error, "APIError", "ClientError", "HTTPError", "TransportError"):
         return "busy", reason, None
     raise error
 
 
-def _named(error: Exception, *names: str) -> bool:
+def _is_instance(error: Exception, *names: str) -> bool:
     """Whether the error is one of these classes, without importing the client library."""
     return any(kind.__name__ in names for kind in type(error).__mro__)
 
@@ -226,8 +230,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         if math.isfinite(seconds):
             return max(0.0, seconds)
     try:
-        then = parsedate_to_datetime(headers.get("retry-after", ""))
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
-    now = datetime.now(UTC if then.tzinfo else None)
-    return max(0.0, (then - now).total_seconds())
+    now = datetime.now(UTC if date.tzinfo else None)
+    return max(0.0, (date - now).total_seconds())

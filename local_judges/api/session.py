@@ -16,10 +16,10 @@ from local_judges.protocol import Answer, Request
 
 _GATHER_S = 0.01
 """How long answers are collected before the runner gets them."""
-_CONNECTIONS = 1000
+_MAX_CONNECTIONS = 1000
 """The most that the client opens; further requests would spend their timeout waiting for one."""
-_HOPELESS = 3
-"""If the first prompts, this many, get no answer, the run ends."""
+_MAX_UNANSWERED = 3
+"""The run ends if none of this many first prompts gets an answer."""
 _T = TypeVar("_T")
 
 
@@ -46,7 +46,7 @@ def event_loop() -> Iterator[Callable[[Coroutine[Any, Any, _T]], _T]]:
 class Session:
     """Workers that draw batches, ask them and collect the answers.
 
-    ``requests_per_minute`` and ``tokens_per_minute`` limit all workers together. ``begin`` is
+    ``requests_per_minute`` and ``tokens_per_minute`` limit all workers together. ``announce`` is
     called with the number of each batch and its requests, ``settle`` with these and their answers.
     """
 
@@ -55,12 +55,12 @@ class Session:
         endpoint: Endpoint,
         batches: Iterator[tuple[int, Sequence[Request]]],
         logprobs: bool,
-        begin: Callable[[int, Sequence[Request]], None],
+        announce: Callable[[int, Sequence[Request]], None],
         settle: Callable[[int, Sequence[tuple[Request, Answer]]], None],
     ) -> None:
         self._endpoint, self._batches, self._logprobs = endpoint, batches, logprobs
-        self._begin, self._settle = begin, settle
-        self._done: deque[tuple[int, list[Answer]]] = deque()
+        self._announce, self._settle = announce, settle
+        self._answered: deque[tuple[int, list[Answer]]] = deque()
         self._unanswered = 0
         self._workers: list[asyncio.Task[None]] = []
 
@@ -84,21 +84,21 @@ class Session:
         # One worker until the endpoint has answered once: a wrong key costs one call, not 64.
         self._workers = [asyncio.create_task(self._work())]
 
-    async def some(self) -> list[tuple[int, list[Answer]]]:
+    async def next_answers(self) -> list[tuple[int, list[Answer]]]:
         """The batches that are answered, at least one; an empty list at the end."""
-        while not self._done:
-            ended = [worker for worker in self._workers if worker.done()]
-            for worker in ended:
+        while not self._answered:
+            done = [worker for worker in self._workers if worker.done()]
+            for worker in done:
                 worker.result()  # raises the worker's error, if any
-            if len(ended) == len(self._workers):
+            if len(done) == len(self._workers):
                 return []
             self._arrived.clear()
             await self._arrived.wait()
         # Returning stops the loop, so wait for a few more.
         await asyncio.sleep(_GATHER_S)
-        finished = list(self._done)
-        self._done.clear()
-        return finished
+        answers = list(self._answered)
+        self._answered.clear()
+        return answers
 
     async def close(self) -> None:
         """Stop the workers and close the connections."""
@@ -112,7 +112,7 @@ class Session:
         try:
             for index, requests in self._batches:
                 answers = await self._ask(index, requests)
-                self._done.append((index, answers))
+                self._answered.append((index, answers))
                 self._arrived.set()
                 self._grow_or_give_up(answers)
         finally:
@@ -124,23 +124,22 @@ class Session:
         endpoint.proven = endpoint.proven or any(answer.error is None for answer in answers)
         if not endpoint.proven and answers:
             self._unanswered += 1
-            if self._unanswered == _HOPELESS:
-                raise FatalError(
-                    f"{answers[-1].error}; none of the first {_HOPELESS} prompts got an answer"
-                )
+            if self._unanswered == _MAX_UNANSWERED:
+                none = f"none of the first {_MAX_UNANSWERED} prompts got an answer"
+                raise FatalError(f"{answers[-1].error}; {none}")
         if endpoint.proven:
-            more = min(endpoint.options.concurrency, _CONNECTIONS) - len(self._workers)
-            self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
+            n_more = min(endpoint.options.concurrency, _MAX_CONNECTIONS) - len(self._workers)
+            self._workers += [asyncio.create_task(self._work()) for _ in range(n_more)]
 
     async def _ask(self, index: int, requests: Sequence[Request]) -> list[Answer]:
         by_request, by_token = self._limiters
         if by_request:
             await by_request.acquire()
         if by_token:
-            each = self._endpoint.options.max_tokens
-            tokens = sum(len(request.message) / 4 + each for request in requests)
+            answer_tokens = self._endpoint.options.max_tokens
+            tokens = sum(len(request.message) / 4 + answer_tokens for request in requests)
             await by_token.acquire(min(tokens, by_token.max_rate))
-        self._begin(index, requests)
+        self._announce(index, requests)
         answers = await self._endpoint.ask(self._create, requests, self._logprobs)
         self._settle(index, list(zip(requests, answers, strict=True)))
         return answers

@@ -49,21 +49,22 @@ class Question(BaseModel):
     criteria: dict[str, Content | None] | list[Content] | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> Question:
-        given, wrong = self.criteria, None
+    def _check_criteria(self) -> Question:
+        criteria, form = self.criteria, ""
         if self.type == "noul":
-            if given is not None and not (isinstance(given, dict) and given.keys() <= _TRUTHS):
-                wrong = 'a mapping that describes "true" and "false", or absent'
-            elif self.instructions is None and not given:
+            is_mapping = isinstance(criteria, dict) and criteria.keys() <= _TRUTHS
+            if criteria is not None and not is_mapping:
+                form = 'a mapping that describes "true" and "false", or absent'
+            elif self.instructions is None and not criteria:
                 raise ValueError("a noul needs instructions or criteria")
         elif self.type == "choice":
-            if not isinstance(given, dict) or not 1 <= len(given) <= MOST_OPTIONS:
-                wrong = f"a mapping of 1 to {MOST_OPTIONS} options"
-        elif not isinstance(given, list) or not 1 <= len(given) <= MOST_LEVELS:
-            wrong = f"a list of 1 to {MOST_LEVELS} levels"
-        if wrong:
-            size = f", got {len(given)}" if given is not None else ""
-            raise ValueError(f"the criteria of a {self.type} must be {wrong}{size}")
+            if not isinstance(criteria, dict) or not 1 <= len(criteria) <= MOST_OPTIONS:
+                form = f"a mapping of 1 to {MOST_OPTIONS} options"
+        elif not isinstance(criteria, list) or not 1 <= len(criteria) <= MOST_LEVELS:
+            form = f"a list of 1 to {MOST_LEVELS} levels"
+        if form:
+            size = f", got {len(criteria)}" if criteria is not None else ""
+            raise ValueError(f"the criteria of a {self.type} must be {form}{size}")
         return self
 
     @property
@@ -71,8 +72,10 @@ class Question(BaseModel):
         """The answers that it allows: the choices, the numbers of the levels, or YES and NO."""
         if self.type == "noul":
             return YES, NO
-        given = self.criteria or ()
-        return tuple(given) if isinstance(given, dict) else tuple(map(str, range(len(given))))
+        criteria = self.criteria or ()
+        if isinstance(criteria, dict):
+            return tuple(criteria)
+        return tuple(str(level) for level in range(len(criteria)))
 
     def labels(self, task: Task) -> tuple[str, ...] | None:
         """The task's labels that its options stand for, in their order; None for other labels.
@@ -81,25 +84,23 @@ class Question(BaseModel):
         """
         if self.type == "choice":
             return self.options if set(self.options) == set(task.labels) else None
-        fits = task.ordinal if self.type == "score" else not (task.ordinal or task.comparative)
-        return task.labels if fits and len(self.options) == len(task.labels) else None
+        is_binary = not (task.ordinal or task.comparative)
+        is_same_kind = task.ordinal if self.type == "score" else is_binary
+        return task.labels if is_same_kind and len(self.options) == len(task.labels) else None
 
     def text(self, state: Content) -> str:
         """The question and the state as one message, for a judge that reads text."""
         parts = [plain(self.instructions or ""), plain(state)]
         if self.criteria:
-            listed = (
-                self.criteria.items()
-                if isinstance(self.criteria, dict)
-                else enumerate(self.criteria)
+            criteria: Mapping[Any, Content | None] = (
+                self.criteria if isinstance(self.criteria, dict) else dict(enumerate(self.criteria))
             )
-            named = {"true": YES, "false": NO} if self.type == "noul" else {}
-            told = ((named.get(str(key), key), each) for key, each in listed)
-            parts.append(
-                "\n".join(
-                    f"- {key}" + ("" if each is None else f": {plain(each)}") for key, each in told
-                )
-            )
+            names = {"true": YES, "false": NO} if self.type == "noul" else {}
+            lines = []
+            for key, meaning in criteria.items():
+                after = "" if meaning is None else f": {plain(meaning)}"
+                lines.append(f"- {names.get(str(key), key)}{after}")
+            parts.append("\n".join(lines))
         parts.append(f"Answer with one of: {', '.join(self.options)}")
         return "\n\n".join(part for part in parts if part)
 
@@ -107,23 +108,25 @@ class Question(BaseModel):
         """The answer with the probabilities of its options, in their order."""
         if self.type == "noul":
             return {"type": "noul", "noul": shares[0]}
-        told: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "type": self.type,
             "probabilities": dict(zip(self.options, shares, strict=True)),
         }
-        best = max(range(len(shares)), key=lambda n: shares[n])
+        best = max(range(len(shares)), key=lambda level: shares[level])
         n = len(shares)
         if self.type == "choice":
-            spread = 1.0 if n == 1 else (n * shares[best] - 1) / (n - 1)
-            return {**told, "choice": self.options[best], "confidence": min(max(spread, 0.0), 1.0)}
-        away = sum(share * abs(level - best) for level, share in enumerate(shares))
-        even = sum(abs(level - (n - 1) / 2) for level in range(n)) / n
+            # 0 where all options are equally probable, 1 where one is certain.
+            excess = 1.0 if n == 1 else (n * shares[best] - 1) / (n - 1)
+            confidence = min(max(excess, 0.0), 1.0)
+            return {**answer, "choice": self.options[best], "confidence": confidence}
+        distance = sum(share * abs(level - best) for level, share in enumerate(shares))
+        even_distance = sum(abs(level - (n - 1) / 2) for level in range(n)) / n
         assert isinstance(self.criteria, list)
         return {
-            **told,
+            **answer,
             "score": sum(level * share for level, share in enumerate(shares)),
-            "legend": {str(level): each for level, each in enumerate(self.criteria)},
-            "confidence": 1.0 if n == 1 else max(0.0, 1 - away / even),
+            "legend": {str(level): meaning for level, meaning in enumerate(self.criteria)},
+            "confidence": 1.0 if n == 1 else max(0.0, 1 - distance / even_distance),
         }
 
     def shares(self, answer: Mapping[str, Any]) -> tuple[float, ...]:
@@ -133,16 +136,16 @@ class Question(BaseModel):
         """
         try:
             if self.type == "noul":
-                found = [float(answer["noul"])]
-                found.append(1 - found[0])
+                shares = [float(answer["noul"])]
+                shares.append(1 - shares[0])
             else:
-                found = [float(answer["probabilities"][option]) for option in self.options]
+                shares = [float(answer["probabilities"][option]) for option in self.options]
         except (KeyError, TypeError) as error:
             raise ValueError(f"the answer to a {self.type} lacks {error}") from error
-        total = sum(found)
-        if not (all(0 <= share <= 1 for share in found) and 0.5 < total < 1.5):
+        total = sum(shares)
+        if not (all(0 <= share <= 1 for share in shares) and 0.5 < total < 1.5):
             raise ValueError(f"the answer to a {self.type} has no probabilities: {answer!s:.200}")
-        return tuple(share / total for share in found)
+        return tuple(share / total for share in shares)
 
 
 _TRUTHS = {"true", "false"}
@@ -167,7 +170,7 @@ def plain(content: Any) -> str:
         return content
     if isinstance(content, Mapping):
         return "\n".join(f"{name}: {plain(value)}" for name, value in content.items())
-    if isinstance(content, (list, tuple)) and all(isinstance(each, str) for each in content):
+    if isinstance(content, (list, tuple)) and all(isinstance(text, str) for text in content):
         return "\n\n".join(content)
     return json.dumps(content, ensure_ascii=False, default=str)
 
@@ -191,58 +194,59 @@ def question_for(instructions: str, options: Sequence[str]) -> Question:
 _FIELD = re.compile(r"^[A-Z][\w ]{0,30}: ", re.MULTILINE)
 _BEFORE_FIELD = re.compile(r"\n+(?=[A-Z][\w ]{0,30}: )")
 _MOST_QUESTIONS = 32
-_TOLD = "the answers' probabilities, as the endpoint states them"
+_STATED_PROBABILITIES = "the answers' probabilities, as the endpoint states them"
 
 
-def parted(message: str) -> tuple[str, Content]:
+def split_message(message: str) -> tuple[str, Content]:
     """The instructions of a message, and the state after them: its fields where every field begins
     with its name, else a text.
 
     >>> parted("Right? YES or NO.\\n\\nQuestion: 2+2?\\nResponse: 4")
     ('Right? YES or NO.', {'Question': '2+2?', 'Response': '4'})
     """
-    cut = _BEFORE_FIELD.search(message)
-    before, _, rest = message.partition("\n\n")
-    if cut is not None:
-        before, rest = message[: cut.start()], message[cut.end() :]
+    field_break = _BEFORE_FIELD.search(message)
+    instructions, _, rest = message.partition("\n\n")
+    if field_break is not None:
+        instructions, rest = message[: field_break.start()], message[field_break.end() :]
     starts = [match.start() for match in _FIELD.finditer(rest)]
-    lines = [rest[a:b].removesuffix("\n") for a, b in pairwise([*starts, len(rest)])]
+    lines = [rest[start:stop].removesuffix("\n") for start, stop in pairwise([*starts, len(rest)])]
     fields = dict(line.split(": ", 1) for line in lines)
-    return before, fields if fields and plain(fields) == rest else rest
+    return instructions, fields if fields and plain(fields) == rest else rest
 
 
 class _SystemOneEndpoint(Endpoint):
     path = "/systemone"
 
     def body(self, requests: Sequence[Request], logprobs: bool) -> dict[str, Any]:
-        asked = {}
+        questions = {}
         for n, request in enumerate(requests, 1):
-            instructions, state = parted(request.text)
-            told = f"{request.system}\n\n{instructions}" if request.system else instructions
-            question = question_for(told, request.options).model_dump().items()
-            asked[f"q{n}"] = {key: value for key, value in question if value is not None}
-        return {"model": self.model, "state": state, "questions": asked}
+            instructions, state = split_message(request.text)
+            wording = f"{request.system}\n\n{instructions}" if request.system else instructions
+            question = question_for(wording, request.options).model_dump().items()
+            # Not exclude_none, which would also drop the options that have no description.
+            questions[f"q{n}"] = {key: value for key, value in question if value is not None}
+        return {"model": self.model, "state": state, "questions": questions}
 
     def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
         try:
-            told, used = reply["answers"], reply.get("usage") or {}
+            replies, usage = reply["answers"], reply.get("usage") or {}
             shares = [
-                question_for("", each.options).shares(told[f"q{n}"])
-                for n, each in enumerate(requests, 1)
+                question_for("", request.options).shares(replies[f"q{n}"])
+                for n, request in enumerate(requests, 1)
             ]
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"the reply lacks an answer: {error}") from error
-        found = []
-        for n, one in enumerate(shares):
+        answers = []
+        for n, option_shares in enumerate(shares):
             # The tokens of the HTTP request, spread over its questions.
             tokens = {
-                name: (used[name] + n) // len(requests)
+                name: (usage[name] + n) // len(requests)
                 for name in ("input_tokens", "output_tokens")
-                if type(used.get(name)) is int
+                if type(usage.get(name)) is int
             }
-            logprobs = tuple(math.log(max(share, 1e-12)) for share in one)
-            found.append(Answer(option_logprobs=logprobs, option_mass=1.0, **tokens))
-        return found
+            logprobs = tuple(math.log(max(share, 1e-12)) for share in option_shares)
+            answers.append(Answer(option_logprobs=logprobs, option_mass=1.0, **tokens))
+        return answers
 
 
 class SystemOneJudge(ApiJudge):
@@ -259,31 +263,31 @@ class SystemOneJudge(ApiJudge):
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
-        chosen = made(SystemOneOptions, options).model_dump(exclude_none=True)
-        url = chosen.get("base_url")
-        absent = [] if url else ["base_url=URL"]
-        if "key_variable" not in chosen and not is_here(url):
-            absent.append("key_variable=NAME")
-        if absent:
-            raise JudgeSenseError(f"the engine systemone needs --set {' --set '.join(absent)}")
-        super().__init__(model, name=name, retry=retry, **chosen, system_prompt="", max_tokens=1)
+        settings = made(SystemOneOptions, options).model_dump(exclude_none=True)
+        url = settings.get("base_url")
+        missing = [] if url else ["base_url=URL"]
+        if "key_variable" not in settings and not is_here(url):
+            missing.append("key_variable=NAME")
+        if missing:
+            raise JudgeSenseError(f"the engine systemone needs --set {' --set '.join(missing)}")
+        super().__init__(model, name=name, retry=retry, **settings, system_prompt="", max_tokens=1)
         self.scorings = frozenset({"options"})
 
-    def _fixed(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         return {
             "engine": "systemone",
             "model": self.endpoint.model,
             "endpoint": self.endpoint.base_url,
         }
 
-    def _reading(self) -> str:
-        return _TOLD
+    def _probability_source(self) -> str:
+        return _STATED_PROBABILITIES
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
         """The prompts of one state together."""
         groups: dict[str, list[int]] = {}
         for number, request in enumerate(requests):
-            groups.setdefault(plain(parted(request.text)[1]), []).append(number)
+            groups.setdefault(plain(split_message(request.text)[1]), []).append(number)
         return [
             group[at : at + _MOST_QUESTIONS]
             for group in groups.values()

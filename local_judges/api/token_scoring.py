@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from local_judges.api.refusals import TOKEN_PARAMETERS
 from local_judges.api.replies import answer_of
 from local_judges.local.option_scoring import (
     MOST_TOKEN_IDS,
@@ -32,7 +33,7 @@ Create = Callable[..., Awaitable[Any]]
 
 _MARK = "judgesense-placeholder"
 _ID = "token_id:"
-_TEMPLATE = ("chat_template", "chat_template_kwargs")
+_TEMPLATE_FIELDS = ("chat_template", "chat_template_kwargs")
 """Fields of a request that change how the server renders the messages."""
 
 
@@ -62,8 +63,8 @@ class ServedTokenizer:
         return self.decode(self._post("tokenize", body)["tokens"])
 
     def _post(self, route: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        whole = {"model": self._model, **body}
-        return _object(self._client.post(f"{self._root}/{route}", cast_to=object, body=whole))
+        fields = {"model": self._model, **body}
+        return _object(self._client.post(f"{self._root}/{route}", cast_to=object, body=fields))
 
 
 class TokenScorer:
@@ -76,12 +77,14 @@ class TokenScorer:
     def __init__(self, tokenizer: ServedTokenizer, body: Mapping[str, Any]) -> None:
         self._tokenizer = tokenizer
         extra = body.get("extra_body", {})
-        template = {key: extra[key] for key in _TEMPLATE if key in extra}
+        template = {key: extra[key] for key in _TEMPLATE_FIELDS if key in extra}
         messages = [*body["messages"][:-1], {**body["messages"][-1], "content": _MARK}]
         answer = {"role": "assistant", "content": _MARK}
-        self.tail = _after_mark(tokenizer.conversation(messages, **template))
-        ended = tokenizer.conversation([*messages, answer], add_generation_prompt=False, **template)
-        self.stop_tokens = _first_visible(tokenizer, _after_mark(ended))
+        self.tail = _text_after_mark(tokenizer.conversation(messages, **template))
+        conversation = tokenizer.conversation(
+            [*messages, answer], add_generation_prompt=False, **template
+        )
+        self.stop_tokens = _first_visible(tokenizer, _text_after_mark(conversation))
         self._tries: dict[tuple[tuple[str, ...], str], tuple[OptionTrie, dict[int, list[int]]]] = {}
         self._lock = threading.Lock()
 
@@ -118,19 +121,21 @@ class TokenScorer:
 
         Raises ValueError if a reply lacks what was asked for.
         """
-        trie, needed = await asyncio.to_thread(self.trie, request.options, request.reply_form)
+        trie, tokens_by_node = await asyncio.to_thread(
+            self.trie, request.options, request.reply_form
+        )
         # Inside the form of a reply, nothing is scored where the reply begins.
-        at_once = {"logprob_token_ids": needed[ROOT]} if ROOT in needed else {}
+        root_tokens = {"logprob_token_ids": tokens_by_node[ROOT]} if ROOT in tokens_by_node else {}
         extra = {
             **body.get("extra_body", {}),
-            **at_once,
+            **root_tokens,
             "return_token_ids": True,
             "return_tokens_as_token_ids": True,
         }
-        whole = {k: v for k, v in body.items() if k != "top_logprobs"} | {"extra_body": extra}
+        chat_body = {k: v for k, v in body.items() if k != "top_logprobs"} | {"extra_body": extra}
         if not writes:
-            whole |= {key: 1 for key in ("max_tokens", "max_completion_tokens") if key in whole}
-        reply = await create(**whole)
+            chat_body |= {key: 1 for key in TOKEN_PARAMETERS if key in chat_body}
+        reply = await create(**chat_body)
         answer = answer_of(reply, request, begins_thinking)
         if answer.refused:
             # A filter in front of the model may send no tokens, whenever it is asked.
@@ -138,11 +143,12 @@ class TokenScorer:
         try:
             prompt = list(reply["prompt_token_ids"])
             logprobs: dict[int, dict[int, float]] = {}
-            if at_once:
+            if root_tokens:
                 first = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-                logprobs[ROOT] = _found({entry["token"]: entry["logprob"] for entry in first})
-            for nodes in _together(needed):
-                logprobs |= await _after(complete, body["model"], prompt, trie, nodes)
+                entries = {entry["token"]: entry["logprob"] for entry in first}
+                logprobs[ROOT] = _logprobs_by_id(entries)
+            for nodes in _call_groups(tokens_by_node):
+                logprobs |= await _logprobs_after(complete, body["model"], prompt, trie, nodes)
             values = scores_of(trie, logprobs, self.stop_tokens)
         except (IndexError, KeyError, TypeError) as error:
             raise ValueError(f"the reply lacks the log-probability of a token: {error}") from error
@@ -160,8 +166,8 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
     from openai import APIConnectionError, OpenAIError
 
     try:
-        listed = _object(client.get("/models", cast_to=object))
-        if not any(entry.get("owned_by") == "vllm" for entry in listed["data"]):
+        models = _object(client.get("/models", cast_to=object))
+        if not any(entry.get("owned_by") == "vllm" for entry in models["data"]):
             return None
         tokenizer = ServedTokenizer(client, model)
         if not _answers_by_id(client, model, tokenizer(_MARK).input_ids):
@@ -185,13 +191,14 @@ def _answers_by_id(client: Any, model: str, tokens: list[int]) -> bool:
 
     Older versions ignore the ids and return the best token or two; these are more.
     """
-    wanted = sorted(set(tokens))
-    body = {"model": model, **_completion([tokens[:1]], wanted)}
+    token_ids = sorted(set(tokens))
+    body = {"model": model, **_completion([tokens[:1]], token_ids)}
     reply = _object(client.post("/completions", cast_to=object, body=body))
-    return set(wanted) <= set(_found(reply["choices"][0]["logprobs"]["top_logprobs"][0]))
+    logprobs = _logprobs_by_id(reply["choices"][0]["logprobs"]["top_logprobs"][0])
+    return logprobs.keys() >= set(token_ids)
 
 
-async def _after(
+async def _logprobs_after(
     complete: Create,
     model: str,
     prompt: list[int],
@@ -200,13 +207,13 @@ async def _after(
 ) -> dict[int, dict[int, float]]:
     """The log-probabilities of tokens after each of these nodes, from one call."""
     texts = [[*prompt, *path_to(trie, node)] for node in nodes]
-    reply = await complete(model=model, **_completion(texts, _union(nodes)))
+    reply = await complete(model=model, **_completion(texts, _all_tokens(nodes)))
     choices = sorted(reply["choices"], key=lambda choice: choice["index"])
-    shown = [_found(choice["logprobs"]["top_logprobs"][0]) for choice in choices]
-    return dict(zip(nodes, shown, strict=True))
+    logprobs = [_logprobs_by_id(choice["logprobs"]["top_logprobs"][0]) for choice in choices]
+    return dict(zip(nodes, logprobs, strict=True))
 
 
-def _union(nodes: Mapping[int, list[int]]) -> list[int]:
+def _all_tokens(nodes: Mapping[int, list[int]]) -> list[int]:
     return sorted(set().union(*nodes.values()))
 
 
@@ -222,30 +229,30 @@ def _completion(prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> dict
     }
 
 
-def _together(needed: Mapping[int, list[int]]) -> list[dict[int, list[int]]]:
+def _call_groups(tokens_by_node: Mapping[int, list[int]]) -> list[dict[int, list[int]]]:
     """The inner nodes, in as few calls as the limit of token ids allows."""
-    inner = {node: tokens for node, tokens in needed.items() if node != ROOT}
+    inner = {node: tokens for node, tokens in tokens_by_node.items() if node != ROOT}
     if not inner:
         return []
-    if len(_union(inner)) <= MOST_TOKEN_IDS:
+    if len(_all_tokens(inner)) <= MOST_TOKEN_IDS:
         return [inner]
     return [{node: tokens} for node, tokens in inner.items()]
 
 
-def _found(shown: Mapping[str, float]) -> dict[int, float]:
+def _logprobs_by_id(entries: Mapping[str, float]) -> dict[int, float]:
     """The log-probabilities by token id. Raises ValueError for one that is none."""
     logprobs = {
         int(token.removeprefix(_ID)): value
-        for token, value in shown.items()
+        for token, value in entries.items()
         if token.startswith(_ID)
     }
     # Rounding on the server may leave a logarithm slightly above 0.
-    if wrong := [value for value in logprobs.values() if not -math.inf < value < 0.01]:
-        raise ValueError(f"the reply has {wrong[0]} as a log-probability")
+    if invalid := [value for value in logprobs.values() if not -math.inf < value < 0.01]:
+        raise ValueError(f"the reply has {invalid[0]} as a log-probability")
     return {token: float(value) for token, value in logprobs.items()}
 
 
-def _after_mark(text: str) -> str:
+def _text_after_mark(text: str) -> str:
     return text.rsplit(_MARK, 1)[1] if _MARK in text else ""
 
 

@@ -13,7 +13,7 @@ from served import judge_of, running, served_of
 from judgesense import run
 from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import read_log
-from local_judges.api.systemone import Question, SystemOneJudge, parted
+from local_judges.api.systemone import Question, SystemOneJudge, split_message
 from local_judges.protocol import Request
 from local_judges.registry import resolve
 from local_judges.runner import ask_all
@@ -140,7 +140,7 @@ def test_what_the_engine_refuses(options: dict[str, Any], named: str) -> None:
     ],
 )
 def test_nothing_of_a_message_is_lost(message: str) -> None:
-    instructions, state = parted(message)
+    instructions, state = split_message(message)
     text = Question(type="noul", instructions=instructions or "?").text(state)
     for word in message.split():
         assert word in text
