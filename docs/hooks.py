@@ -133,10 +133,10 @@ def _wrapped(block: re.Match[str]) -> str:
 
 def options() -> str:
     """Every option of the engines, as a Markdown table."""
-    from local_judges.options import rows
+    from local_judges.options import setting_rows
 
     lines = ["| key | engines | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, engines, default, meaning in rows():
+    for key, engines, default, meaning in setting_rows():
         lines.append(f"| `{key}` | {engines} | {f'`{default}`' if default else ''} | {meaning} |")
     return "\n".join(lines)
 

@@ -75,8 +75,8 @@ class CallableJudge:
     def describe(self) -> Mapping[str, Any]:
         """The engine and the qualified name of the function."""
         module = getattr(self._function, "__module__", None)
-        qualified = getattr(self._function, "__qualname__", type(self._function).__qualname__)
-        return {"engine": "callable", "function": f"{module}.{qualified}"}
+        name = getattr(self._function, "__qualname__", type(self._function).__qualname__)
+        return {"engine": "callable", "function": f"{module}.{name}"}
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
         """Consecutive batches of ``batch_size`` requests."""
@@ -93,7 +93,7 @@ class CallableJudge:
                 replies = self._function(messages)
             except Exception as error:
                 if self._is_lenient:
-                    yield index, [self._alone(request) for request in requests]
+                    yield index, [self._ask_one(request) for request in requests]
                     continue
                 error.add_note(
                     f"judge {self.name} raised this on {len(messages)} prompts; the "
@@ -105,20 +105,20 @@ class CallableJudge:
                     f"judge {self.name} returned {len(replies)} replies to {len(requests)} prompts;"
                     " it must return one reply per prompt, in the same order"
                 )
-            yield index, [self._read(*both) for both in zip(requests, replies, strict=True)]
+            yield index, [self._read_reply(*pair) for pair in zip(requests, replies, strict=True)]
 
     def close(self) -> None:
         """Nothing to free."""
 
-    def _alone(self, request: Request) -> Answer:
+    def _ask_one(self, request: Request) -> Answer:
         """The answer to one prompt; an exception is its error."""
         try:
             (reply,) = self._function([request.message])
         except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
             return Answer(error=f"{type(error).__name__}: {error}")
-        return self._read(request, reply)
+        return self._read_reply(request, reply)
 
-    def _read(self, request: Request, reply: Reply) -> Answer:
+    def _read_reply(self, request: Request, reply: Reply) -> Answer:
         """The answer in a reply, or for a `lenient` judge why there is none."""
         try:
             return self._answer(request, reply)
@@ -131,10 +131,10 @@ class CallableJudge:
         if isinstance(reply, str) and "generate" in self.scorings:
             return Answer(text=reply)
         if isinstance(reply, Mapping) and "options" in self.scorings:
-            if absent := [option for option in request.options if option not in reply]:
+            if missing := [option for option in request.options if option not in reply]:
                 raise JudgeSenseError(
                     f"judge {self.name}, prompt {request.prompt_id}: the reply lacks the "
-                    f"log-probability of {absent[0]!r}; the options are {list(request.options)}"
+                    f"log-probability of {missing[0]!r}; the options are {list(request.options)}"
                 )
             values = tuple(float(reply[option]) for option in request.options)
             if any(math.isnan(value) or value > 0 for value in values):
@@ -143,12 +143,12 @@ class CallableJudge:
                     f"numbers of at most 0, got {dict(reply)}"
                 )
             return Answer(option_logprobs=values, option_mass=sum(map(math.exp, values)))
-        wanted = (
+        form = (
             "text (for log-probabilities, set scoring='options')"
             if "generate" in self.scorings
             else "a mapping from option to log-probability"
         )
         raise JudgeSenseError(
-            f"judge {self.name}, prompt {request.prompt_id}: the reply must be {wanted}, "
+            f"judge {self.name}, prompt {request.prompt_id}: the reply must be {form}, "
             f"got {type(reply).__name__}"
         )

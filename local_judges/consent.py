@@ -57,11 +57,11 @@ def require_consent(
         return
     host = (urlsplit(str(url)).hostname or "").rstrip(".")
     key = variable or KEY_VARIABLE
-    if (host, key) in _registered():
+    if (host, key) in _registered_hosts():
         return
     if host in allowed:
         remember(path, [host])
-    elif host not in _remembered().get(_hash_of(path), ()):
+    elif host not in _remembered_hosts().get(_hash_of(path), ()):
         raise JudgeSenseError(
             f"{path} would send your texts and the key in {key} to {host}. To allow it for this "
             f"file: --allow-host {host}; otherwise do not use the file"
@@ -71,8 +71,8 @@ def require_consent(
 
 def known_variables() -> frozenset[str]:
     """The environment variables of keys that the registry names, the user's own included."""
-    named = (entry.options.get("key_variable") for entry in _remote_entries())
-    return frozenset({KEY_VARIABLE, *filter(None, named)})
+    variables = (entry.options.get("key_variable") for entry in _remote_entries())
+    return frozenset({KEY_VARIABLE, *filter(None, variables)})
 
 
 def remember(path: Path, hosts: Iterable[str]) -> None:
@@ -82,7 +82,7 @@ def remember(path: Path, hosts: Iterable[str]) -> None:
     """
     if not (hosts := list(hosts)):
         return
-    allowed = {**_remembered()}
+    allowed = {**_remembered_hosts()}
     digest = _hash_of(path)
     allowed[digest] = sorted({*allowed.get(digest, ()), *hosts})
     file = config_folder() / _ALLOWED_FILE
@@ -95,11 +95,11 @@ def remember(path: Path, hosts: Iterable[str]) -> None:
 
 def hosts_of(options: Iterable[Mapping[str, Any]]) -> list[str]:
     """The hosts that judges with these options ask."""
-    urls = (str(each["base_url"]) for each in options if each.get("base_url"))
+    urls = (str(judge["base_url"]) for judge in options if judge.get("base_url"))
     return sorted({host for url in urls if (host := urlsplit(url).hostname)})
 
 
-def _registered() -> frozenset[tuple[str, str]]:
+def _registered_hosts() -> frozenset[tuple[str, str]]:
     """Each host of the registry with the variable of its key."""
     pairs = set()
     for entry in _remote_entries():
@@ -113,13 +113,13 @@ def _remote_entries() -> list[JudgeEntry]:
     return [entry for entry in entries().values() if entry.engine in REMOTE]
 
 
-def _remembered() -> dict[str, list[str]]:
+def _remembered_hosts() -> dict[str, list[str]]:
     """The consent that was kept; none where its file is missing or damaged."""
     try:
-        kept = json.loads((config_folder() / _ALLOWED_FILE).read_text("utf-8"))
+        hosts = json.loads((config_folder() / _ALLOWED_FILE).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return hosts if isinstance(hosts, dict) else {}
 
 
 def _hash_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Answers are kept as they come: a journal beside each open part of a log.
+"""Keep answers as they come, in a journal beside each open part of a log.
 
 A part is written when all its prompts are answered. Until then its journal holds the answers, one
 JSON line each, so that a crash costs no more than the requests in flight. A line reaches the system
@@ -23,7 +23,7 @@ from judgesense.files.documents import fit_record
 from local_judges.protocol import Answer, Request
 
 _SYNC_S = 0.5
-_FIELDS = {each.name: each.default for each in fields(Answer)}
+_DEFAULTS = {each.name: each.default for each in fields(Answer)}
 PATTERN = ".part-*.journal"
 
 
@@ -37,7 +37,7 @@ def journal_of(folder: Path, part: str) -> Path:
 
 
 @dataclass
-class Kept:
+class JournalContents:
     """What earlier starts left in a journal: answers by prompt id, and the US dollars of requests
     whose answers were lost."""
 
@@ -58,45 +58,45 @@ class Journal:
         self._unsynced: set[int] = set()
         self._lock = threading.Lock()
 
-    def read(self, part: str) -> Kept:
+    def read(self, part: str) -> JournalContents:
         """What earlier starts kept of a part. Torn lines, and answers that failed, are left out."""
-        kept = Kept()
+        contents = JournalContents()
         try:
             lines = file_bytes(journal_of(self._folder, part)).splitlines()
         except OSError:
-            return kept
+            return contents
         sent: dict[str, float] = {}
-        own = False
+        is_ours = False
         for line in lines:
             try:
-                kind, *rest = json.loads(line)
+                kind, *values = json.loads(line)
                 if kind == "judge":
-                    own = rest == self._head
+                    is_ours = values == self._head
                 elif kind == "lost":
-                    kept.lost_usd += float(rest[0])
+                    contents.lost_usd += float(values[0])
                 elif kind == "sent":
-                    kept.lost_usd += sent.pop(rest[0], 0.0)
-                    sent[rest[0]] = float(rest[1])
-                elif own:
-                    sent.pop(rest[0], None)
-                    answer = fit_record(Answer, rest[1], part, "an answer")
+                    contents.lost_usd += sent.pop(values[0], 0.0)
+                    sent[values[0]] = float(values[1])
+                elif is_ours:
+                    sent.pop(values[0], None)
+                    answer = fit_record(Answer, values[1], part, "an answer")
                     if answer.error is None:
-                        kept.answers[rest[0]] = answer
+                        contents.answers[values[0]] = answer
             except (ValueError, TypeError, IndexError, JudgeSenseError):
                 continue
-        kept.lost_usd += sum(sent.values())
-        self._lost[part] = kept.lost_usd
-        return kept
+        contents.lost_usd += sum(sent.values())
+        self._lost[part] = contents.lost_usd
+        return contents
 
-    def unplanned(self, planned: Iterable[str], repeat: int = 0) -> dict[str, Answer]:
+    def unplanned_answers(self, planned: Iterable[str], repeat: int = 0) -> dict[str, Answer]:
         """The answers in the journals of parts that are not planned, by prompt id.
 
         Another batch size or another set of prompts leads to other parts.
         """
-        known, answers = set(planned), dict[str, Answer]()
+        planned_names, answers = set(planned), dict[str, Answer]()
         for path in sorted(self._folder.glob(PATTERN)):
             name = f"{path.stem[1:]}.parquet"
-            if name not in known and name.split("-")[2:3] == [f"{repeat:03d}"]:
+            if name not in planned_names and name.split("-")[2:3] == [f"{repeat:03d}"]:
                 answers |= self.read(name).answers
         return answers
 
@@ -107,10 +107,10 @@ class Journal:
     def keep(self, part: str, answers: Iterable[tuple[str, Answer]]) -> None:
         """Keep the answers to some prompts of a part. Raises JudgeSenseError for a full disk."""
         lines = []
-        for identity, answer in answers:
-            values = {name: getattr(answer, name) for name in _FIELDS}
-            changed = {n: value for n, value in values.items() if value != _FIELDS[n]}
-            lines.append(["answer", identity, changed])
+        for prompt, answer in answers:
+            values = {name: getattr(answer, name) for name in _DEFAULTS}
+            changed = {n: value for n, value in values.items() if value != _DEFAULTS[n]}
+            lines.append(["answer", prompt, changed])
         self._append(part, lines)
 
     def _append(self, part: str, lines: Iterable[Sequence[Any]]) -> None:
@@ -131,7 +131,7 @@ class Journal:
         except OSError as error:
             raise cannot_write(path, error) from error
 
-    def fold(self, part: str) -> None:
+    def drop(self, part: str) -> None:
         """Drop the journal of a part that is written; only the cost of lost answers stays."""
         path, lost = journal_of(self._folder, part), self._lost.get(part, 0.0)
         with self._lock:
@@ -148,12 +148,12 @@ class Journal:
             raise cannot_write(path, error) from error
 
     @contextmanager
-    def opened(self) -> Iterator[Journal]:
+    def open(self) -> Iterator[Journal]:
         """Bring what is written to the disk within a second, until the end of the block."""
-        ended = threading.Event()
+        has_ended = threading.Event()
 
         def sync_regularly() -> None:
-            while not ended.wait(_SYNC_S):
+            while not has_ended.wait(_SYNC_S):
                 self._sync()
 
         # A thread, because an endpoint's event loop must not wait for a disk.
@@ -162,7 +162,7 @@ class Journal:
         try:
             yield self
         finally:
-            ended.set()
+            has_ended.set()
             thread.join()
             self._sync()
             for file in self._files.values():
@@ -196,5 +196,5 @@ class JournalWatch:
 
     def answered(self, index: int, answers: Sequence[tuple[Request, Answer]]) -> None:
         """Keep the answers of a batch."""
-        kept = ((request.prompt_id, answer) for request, answer in answers)
-        self.journal.keep(self.part_of(index), kept)
+        pairs = ((request.prompt_id, answer) for request, answer in answers)
+        self.journal.keep(self.part_of(index), pairs)

@@ -24,8 +24,8 @@ from local_judges.options import (
     Declared,
     NotNegative,
     Variable,
-    checked,
-    near,
+    suggestion,
+    validate_settings,
 )
 
 VARIABLE = "JUDGESENSE_JUDGES"
@@ -96,8 +96,8 @@ def user_file() -> Path | None:
 
     Raises JudgeSenseError if the variable does not name a file.
     """
-    if named := os.environ.get(VARIABLE):
-        path = Path(named).expanduser()
+    if variable := os.environ.get(VARIABLE):
+        path = Path(variable).expanduser()
         if not path.is_file():
             raise JudgeSenseError(f"{VARIABLE} names {path}, which is not a file")
         return path
@@ -118,31 +118,31 @@ def entries() -> Mapping[str, JudgeEntry]:
     an endpoint that the package already has.
     """
     path = user_file()
-    return _read((_BUILT_IN, 0), *([(path, path.stat().st_mtime_ns)] if path else []))
+    return _read_files((_BUILT_IN, 0), *([(path, path.stat().st_mtime_ns)] if path else []))
 
 
 @cache
-def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
+def _read_files(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
     """The judges of the files; the second part of each pair keeps the cache fresh."""
     endpoints: dict[str, dict[str, Any]] = {}
     judges: dict[str, JudgeEntry] = {}
     for path, _ in files:
-        content = checked(_JudgeFile, read_yaml(path), f"{path}, ", "key")
-        for section, names, known in (
+        content = validate_settings(_JudgeFile, read_yaml(path), f"{path}, ", "key")
+        for section, names, earlier in (
             ("endpoints", content.endpoints, endpoints),
             ("judges", content.judges, judges),
         ):
-            if taken := [name for name in names if name in known]:
+            if duplicates := [name for name in names if name in earlier]:
                 raise JudgeSenseError(
-                    f"{path}, {section}.{taken[0]}: the name is taken; choose another"
+                    f"{path}, {section}.{duplicates[0]}: the name is taken; choose another"
                 )
         for name, values in content.endpoints.items():
             place = f"{path}, endpoints.{name}"
-            keys = checked(_EndpointKeys, values, f"{place}.", "key")
+            keys = validate_settings(_EndpointKeys, values, f"{place}.", "key")
             if (keys.base_url is None) == (keys.provider is None):
                 raise JudgeSenseError(f"{place}: needs either base_url or provider")
-            own = keys.model_dump(exclude={"options", "style"}, exclude_none=True)
-            endpoints[name] = {**_options(keys, "api", place), **own}
+            stated = keys.model_dump(exclude={"options", "style"}, exclude_none=True)
+            endpoints[name] = {**_options(keys, "api", place), **stated}
         for name, values in content.judges.items():
             judges[name] = _entry(name, values, endpoints, path)
     return MappingProxyType(judges)
@@ -152,18 +152,17 @@ def _entry(
     name: str, values: dict[str, Any], endpoints: Mapping[str, dict[str, Any]], path: Path
 ) -> JudgeEntry:
     place = f"{path}, judges.{name}"
-    keys = checked(_JudgeKeys, values, f"{place}.", "key")
+    keys = validate_settings(_JudgeKeys, values, f"{place}.", "key")
     engine = keys.engine or ("api" if keys.endpoint else "")
     if engine not in ENGINES:
         what = f"unknown engine {engine!r}" if engine else "needs an engine or an endpoint"
         raise JudgeSenseError(f"{place}.engine: {what}; the engines are {', '.join(ENGINES)}")
     if keys.endpoint is not None and keys.endpoint not in endpoints:
-        raise JudgeSenseError(
-            f"{place}.endpoint: unknown endpoint {keys.endpoint!r}{near(keys.endpoint, endpoints)}"
-        )
+        like = suggestion(keys.endpoint, endpoints)
+        raise JudgeSenseError(f"{place}.endpoint: unknown endpoint {keys.endpoint!r}{like}")
     for key in ("endpoint", "floating", "price", "style"):
-        fits = engine in REMOTE if key != "style" else engine == "api"
-        if not fits and key in keys.model_fields_set:
+        is_allowed = engine in REMOTE if key != "style" else engine == "api"
+        if not is_allowed and key in keys.model_fields_set:
             raise JudgeSenseError(f"{place}.{key}: the engine {engine} has no such key")
     options, inherited = _options(keys, engine, place), endpoints.get(keys.endpoint or "", {})
     if style := {**inherited.get("style", {}), **options.get("style", {})}:
@@ -173,19 +172,19 @@ def _entry(
         options["price"] = (float(keys.price.input), float(keys.price.output))
     if keys.floating:
         options["floating"] = True
-    checked(ENGINES[engine], options, f"{place}.")
+    validate_settings(ENGINES[engine], options, f"{place}.")
     file = "" if path == _BUILT_IN else str(path)
-    own = {"engine": engine, "options": options, "name": name, "file": file}
-    return JudgeEntry.model_construct(**{**dict(keys), **own})
+    facts = {"engine": engine, "options": options, "name": name, "file": file}
+    return JudgeEntry.model_construct(**{**dict(keys), **facts})
 
 
 def _options(keys: _EndpointKeys | _JudgeKeys, engine: str, place: str) -> dict[str, Any]:
     """``options`` and ``style`` of an entry, checked."""
-    if wrong := OWN_KEYS & keys.options.keys():
-        raise JudgeSenseError(f"{place}.options.{min(wrong)}: write it outside options")
+    if misplaced := OWN_KEYS & keys.options.keys():
+        raise JudgeSenseError(f"{place}.options.{min(misplaced)}: write it outside options")
     what = f"option of the engine {engine}"
-    checked(ENGINES[engine], keys.options, f"{place}.options.", what)
+    validate_settings(ENGINES[engine], keys.options, f"{place}.options.", what)
     if not keys.style:
         return dict(keys.options)
-    checked(ApiOptions, {"style": keys.style}, f"{place}.", "key")
+    validate_settings(ApiOptions, {"style": keys.style}, f"{place}.", "key")
     return {**keys.options, "style": dict(keys.style)}

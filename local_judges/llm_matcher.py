@@ -133,14 +133,14 @@ def read_verdict(text: str) -> tuple[bool | None, str]:
     (False, 'other year')
     """
     text = without_thinking(text)
-    objects = [parsed for part in _OBJECT.findall(text) if (parsed := _loads(part)) is not None]
+    objects = [pair for part in _OBJECT.findall(text) if (pair := _read_object(part)) is not None]
     verdicts = {verdict for verdict, _ in objects}
     if not verdicts:
-        verdicts = {written_verdict.lower() == "true" for written_verdict in _MATCH.findall(text)}
+        verdicts = {word.lower() == "true" for word in _MATCH.findall(text)}
     if len(verdicts) != 1:
         return None, "two verdicts" if verdicts else "no verdict"
-    written = _REASON.search(text)
-    reason = objects[-1][1] if objects else written.group(1) if written else ""
+    reason_match = _REASON.search(text)
+    reason = objects[-1][1] if objects else reason_match.group(1) if reason_match else ""
     return verdicts.pop(), reason.strip()
 
 
@@ -193,11 +193,11 @@ def _verdict(answer: Answer) -> tuple[float | None, str, str]:
     match, reason = read_verdict(text)
     if match is not None:
         return float(match), "ok", reason
-    cut = ", cut off at the token cap" if answer.truncated else ""
-    return None, UNCLEAR, f"{reason}{cut}: {text[:200]}"
+    cap_note = ", cut off at the token cap" if answer.truncated else ""
+    return None, UNCLEAR, f"{reason}{cap_note}: {text[:200]}"
 
 
-def _loads(text: str) -> tuple[bool, str] | None:
+def _read_object(text: str) -> tuple[bool, str] | None:
     """The verdict and reason in a JSON (or Python) object, if any."""
     try:
         value = json.loads(text)

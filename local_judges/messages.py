@@ -54,23 +54,28 @@ class Members:
     def by_key(self) -> dict[str, Request]:
         """The distinct requests: the same prompt with the same options is asked once."""
         return {
-            key_of(request): request for row in self.requests for texts in row for request in texts
+            request_key(request): request
+            for row in self.requests
+            for texts in row
+            for request in texts
         }
 
 
-def key_of(request: Request) -> str:
-    """What makes two prompts one: it is asked once."""
+def request_key(request: Request) -> str:
+    """The key of a request; of several with the same key, one is asked."""
     return f"{request.prompt_id} {request.options} {request.repeat}"
 
 
-def added_to(first: Template, wording: Template) -> str | None:
-    """What a wording adds to the end of a file's first one: "" if it is that, None if it is another
-    text, another layout, or has other answers."""
+def added_text(first: Template, wording: Template) -> str | None:
+    """The text that a wording adds to the end of a file's first one; "" if it is the first one.
+
+    None if it begins otherwise, or has another layout or other answers.
+    """
     if wording.template_id == first.template_id:
         return ""
-    same = wording.layout == first.layout and wording.label_map == first.label_map
-    starts = same and wording.text.startswith(first.text)
-    return wording.text.removeprefix(first.text) if starts else None
+    is_alike = wording.layout == first.layout and wording.label_map == first.label_map
+    is_longer = is_alike and wording.text.startswith(first.text)
+    return wording.text.removeprefix(first.text) if is_longer else None
 
 
 class Messages:
@@ -84,18 +89,17 @@ class Messages:
     def __init__(self, improved: ImprovedJudge, part: Recipe | None = None) -> None:
         self.improved, self.recipe = improved, part or improved.recipe.leaves[0]
         self.by_id = {template.template_id: template for template in improved.entry.templates}
-        chosen = [self.by_id[name] for name in self.recipe.wordings]
+        wordings = [self.by_id[name] for name in self.recipe.wordings]
         # A recipe of the file's first wording is applied to the message's own wording; one that
         # only adds something to it (a request for reasons), with what it adds.
-        task, self.base = improved.entry.task, chosen[0]
-        self.addition = added_to(improved.entry.templates[0], self.base)
-        self.asks_own = (
-            len(chosen) > 1 or self.addition is None or any(is_alone(task, each) for each in chosen)
-        )
+        task, self.base = improved.entry.task, wordings[0]
+        self.addition = added_text(improved.entry.templates[0], self.base)
+        shows_one_option = any(is_alone(task, wording) for wording in wordings)
+        self.asks_own = len(wordings) > 1 or self.addition is None or shows_one_option
         self.fields = improved.wordings_of(part).fields if part else improved.fields
         # In the order of the layout, where the judged text is the last of several.
-        shown = sorted(self.base.placeholders, key=lambda name: self.base.layout.find(f"{{{name}"))
-        self.wins, self.judged = "", Item("judged", task.name, dict.fromkeys(shown, ""))
+        fields = sorted(self.base.placeholders, key=lambda name: self.base.layout.find(f"{{{name}"))
+        self.wins, self.judged = "", Item("judged", task.name, dict.fromkeys(fields, ""))
         if self.recipe.ablated:
             self.wins = Attacks((), {}, improved.where).wanted(task)
 
@@ -125,54 +129,55 @@ class Messages:
                 f"the message allows {', '.join(request.options)}, but the task {task.name} of "
                 f"{where} has the labels {', '.join(task.labels)}"
             )
-        parts = self._taken_apart(request)
+        parts = self._split(request)
         if isinstance(parts, str):
             return parts
         template, readings = parts
         templates: tuple[Template, ...] = (template,)
         if self.asks_own or request.text.startswith(_AS_JSON):
             templates = tuple(self.by_id[wording] for wording in recipe.wordings)
-            if lacking := sorted(self.fields - set(readings[0])):
-                return f"the message does not show {lacking[0]}, which the judge's wordings show"
+            if missing := sorted(self.fields - set(readings[0])):
+                return f"the message does not show {missing[0]}, which the judge's wordings show"
         elif self.addition and not template.text.endswith(self.addition):
             templates = (self._with_addition(template),)
-        rendered = []
-        for fields in readings:
-            # The message shows its options in the order that counts as AB here.
-            item = Item("message", task.name, fields)
-            shown = {order: self._ablations(item, order) for order in recipe.orders}
-            texts = [
-                [[render(task, each, one, o).text for one in shown[o]] for o in recipe.orders]
-                for each in templates
-            ]
-            rendered.append(texts)
+        texts, *other_texts = (self._texts(fields, templates) for fields in readings)
         # Fields can be split in two ways that give the same prompts.
-        if any(other != rendered[0] for other in rendered):
+        if any(other != texts for other in other_texts):
             return _AMBIGUOUS
         # The same wording again is another sample of its answer.
-        asked = [(each.text, each.layout) for each in templates]
-        again = [asked[:n].count(wording) for n, wording in enumerate(asked)]
-        requests = tuple(
-            tuple(
+        wordings = [(wording.text, wording.layout) for wording in templates]
+        samples = [wordings[:n].count(wording) for n, wording in enumerate(wordings)]
+        requests = []
+        for wording, sample, orders in zip(templates, samples, texts, strict=True):
+            repeat = request.repeat * (1 + max(samples)) + sample
+            options, schema = tuple(wording.label_map), reply_schema(wording)
+            requests.append(
                 tuple(
-                    Request(
-                        prompt_id(text),
-                        text,
-                        tuple(each.label_map),
-                        request.repeat * (1 + max(again)) + sample,
-                        schema=reply_schema(each),
-                    )
-                    for text in cell
+                    tuple(Request(prompt_id(t), t, options, repeat, schema=schema) for t in order)
+                    for order in orders
                 )
-                for cell in row
             )
-            for each, sample, row in zip(templates, again, rendered[0], strict=True)
-        )
-        names = tuple(each.template_id for each in templates)
+        names = tuple(wording.template_id for wording in templates)
         if names != recipe.wordings:
             offsets = {name: recipe.offsets_for(name) for name in names} if recipe.offsets else {}
             recipe = replace(recipe, wordings=names, offsets=offsets)
-        return Members(requests, templates, template, recipe, self.wins)
+        return Members(tuple(requests), templates, template, recipe, self.wins)
+
+    def _texts(
+        self, fields: dict[str, str], templates: tuple[Template, ...]
+    ) -> list[list[list[str]]]:
+        """The prompts for a message's fields by wording and order, several each if ablated."""
+        task, orders = self.improved.entry.task, self.recipe.orders
+        # The message shows its options in the order that counts as AB here.
+        item = Item("message", task.name, fields)
+        items = {order: self._ablations(item, order) for order in orders}
+        return [
+            [
+                [render(task, template, shown, order).text for shown in items[order]]
+                for order in orders
+            ]
+            for template in templates
+        ]
 
     def _with_addition(self, template: Template) -> Template:
         """The wording of a message with what the recipe adds; the file's own, where it has that."""
@@ -198,15 +203,18 @@ class Messages:
         None for any other message, for one whose fields can be split in several ways, and for one
         that does not show what the judge's wordings show.
         """
-        parts = self._taken_apart(request)
+        parts = self._split(request)
         if isinstance(parts, str) or parts[0].template_id not in self.by_id:
             return None
         first, *others = parts[1]
         return first if self.fields <= first.keys() and others in ([], [first]) else None
 
-    def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
-        """The template of a message and the item's fields in it, in every way they can be split."""
-        if (fields := self._as_json(request.text)) is not None:
+    def _split(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
+        """The template of a message and the item's fields in it, in every way to split them.
+
+        Or why it cannot be split.
+        """
+        if (fields := self._json_fields(request.text)) is not None:
             templates = (self.base, *self.by_id.values())
             return next(t for t in templates if set(t.label_map) == set(request.options)), [fields]
         for template, patterns in self._patterns:
@@ -230,7 +238,7 @@ class Messages:
             f"of the task {self.improved.entry.task.name} instead"
         )
 
-    def _as_json(self, text: str) -> dict[str, str] | None:
+    def _json_fields(self, text: str) -> dict[str, str] | None:
         """The fields of a message of :meth:`of_item` in JSON; None for any other message."""
         if not text.startswith(_AS_JSON):
             return None

@@ -1,7 +1,7 @@
 """The settings of every engine, each written once: name, type, default, bounds and meaning.
 
 Judge files, ``--set KEY=VALUE``, ``judgesense judges list --options``, a run's record and the table
-in the documentation are derived from these classes, and :func:`checked` validates all of them.
+in the documentation are derived from these classes; :func:`validate_settings` checks them all.
 """
 
 from __future__ import annotations
@@ -40,14 +40,13 @@ machine."""
 OWN_KEYS = frozenset({"base_url", "provider", "key_variable", "price", "floating", "style"})
 """Options that have a key of their own in a judge file, outside ``options``."""
 
-SEVERAL = frozenset({"max_tokens", "price"})
+LIST_OPTIONS = frozenset({"max_tokens", "price"})
 """Options whose values commas separate on a command line."""
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[a-z_][a-z0-9_]{0,63}")
 """A variable's name; upper and lower case together is the form of a key."""
 
-
-_MAPPING = re.compile(r"a valid dictionary(?: or instance of \w+)?")
+_PYDANTIC_MAPPING = re.compile(r"a valid dictionary(?: or instance of \w+)?")
 """What pydantic calls a mapping; no user has seen the name of the class."""
 
 
@@ -69,13 +68,13 @@ def _variable(name: str) -> str:
 
 def _price(value: Any) -> tuple[float, float]:
     try:
-        read, written = (_number(each) for each in value)
+        input_price, output_price = (_number(price) for price in value)
     except (TypeError, ValueError):
-        read = written = -1
+        input_price = output_price = -1
     # Above a dollar per token, a sum could overflow.
-    if not (0 <= read <= 1e6 and 0 <= written <= 1e6):
+    if not (0 <= input_price <= 1e6 and 0 <= output_price <= 1e6):
         raise ValueError("must be two numbers from 0 to 1e6, US dollars per million tokens")
-    return read, written
+    return input_price, output_price
 
 
 Number = Annotated[float, PlainValidator(_number)]
@@ -116,11 +115,11 @@ def _without_keys(body: dict[str, Any]) -> dict[str, Any]:
 
     def check(name: str, value: Any) -> None:
         if isinstance(value, Mapping):
-            for inner, each in value.items():
-                check(str(inner), each)
+            for key, member in value.items():
+                check(str(key), member)
         elif isinstance(value, list):
-            for each in value:
-                check(name, each)
+            for member in value:
+                check(name, member)
         elif isinstance(value, str) and (_SECRET_NAME.fullmatch(name) or SECRET.search(value)):
             raise ValueError(
                 f"must hold no key ({name!r} looks like one), because it is logged; set an "
@@ -260,13 +259,13 @@ REMOTE = frozenset({"api", "systemone"})
 D = TypeVar("D", bound=Declared)
 
 
-def checked(kind: type[D], values: Any, place: str = "", what: str = "option") -> D:
+def validate_settings(kind: type[D], values: Any, place: str = "", what: str = "option") -> D:
     """Values as an object of a declared class; ``place`` precedes the key in the message.
 
     Raises JudgeSenseError for an unknown key (names the near ones), a value of another type and a
     number out of bounds.
 
-    >>> checked(ApiOptions, {"concurrency": 0})
+    >>> validate_settings(ApiOptions, {"concurrency": 0})
     Traceback (most recent call last):
     judgesense.errors.JudgeSenseError: concurrency: must be greater than or equal to 1, got 0
     """
@@ -274,29 +273,31 @@ def checked(kind: type[D], values: Any, place: str = "", what: str = "option") -
         return kind.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        owner: Any = values
+        container: Any = values
         path: list[str] = []
-        for part in first["loc"]:
+        for key in first["loc"]:
             # Without the names that pydantic gives to the alternatives of a type.
-            if isinstance(owner, Mapping) and (part in owner or first["type"] == "missing"):
-                path.append(str(part))
-                owner = owner.get(part)
-        key = f"{place}{'.'.join(path)}".rstrip("., ")
+            if isinstance(container, Mapping) and (key in container or first["type"] == "missing"):
+                path.append(str(key))
+                container = container.get(key)
+        setting = f"{place}{'.'.join(path)}".rstrip("., ")
         if first["type"] == "extra_forbidden":
             known = Style.model_fields if path[-2:-1] == ["style"] else kind.model_fields
-            raise JudgeSenseError(f"{key}: unknown {what}{near(path[-1], known)}") from None
+            like = suggestion(path[-1], known)
+            raise JudgeSenseError(f"{setting}: unknown {what}{like}") from None
         if first["type"] == "missing":
-            raise JudgeSenseError(f"{key}: missing") from None
+            raise JudgeSenseError(f"{setting}: missing") from None
         text = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        text = _MAPPING.sub("a mapping", text)
+        text = _PYDANTIC_MAPPING.sub("a mapping", text)
         # What stands in place of a variable's name may be the key itself.
         value = "" if path[-1:] == ["key_variable"] else f", got {first['input']!r:.80}"
-        raise JudgeSenseError(f"{key}: {text}{value}") from None
+        raise JudgeSenseError(f"{setting}: {text}{value}") from None
 
 
-def made(kind: type[D], values: Mapping[str, Any]) -> D:
-    """The options of these values, checked; None is the default. Raises as :func:`checked`."""
-    return checked(kind, {key: value for key, value in values.items() if value is not None})
+def settings_of(kind: type[D], values: Mapping[str, Any]) -> D:
+    """Like :func:`validate_settings`, with the default in place of each None."""
+    given = {key: value for key, value in values.items() if value is not None}
+    return validate_settings(kind, given)
 
 
 def fixes_answers(field: FieldInfo) -> bool:
@@ -304,19 +305,19 @@ def fixes_answers(field: FieldInfo) -> bool:
     return field.json_schema_extra is None
 
 
-def near(wanted: str, known: Iterable[str]) -> str:
+def suggestion(wanted: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the names that are like it, if any.
 
-    >>> near("max_token", ["seed", "max_tokens"])
+    >>> suggestion("max_token", ["seed", "max_tokens"])
     '; did you mean max_tokens?'
     """
-    names, folded = list(known), wanted.casefold()
-    like = [name for name in names if len(folded) > 2 and folded in name.casefold()]
-    like += [n for n in get_close_matches(folded, names, n=3, cutoff=0.7) if n not in like]
-    return f"; did you mean {' or '.join(like[:3])}?" if like else ""
+    names, lowered = list(known), wanted.casefold()
+    similar = [name for name in names if len(lowered) > 2 and lowered in name.casefold()]
+    similar += [n for n in get_close_matches(lowered, names, n=3, cutoff=0.7) if n not in similar]
+    return f"; did you mean {' or '.join(similar[:3])}?" if similar else ""
 
 
-def rows(*engines: str) -> list[tuple[str, str, str, str]]:
+def setting_rows(*engines: str) -> list[tuple[str, str, str, str]]:
     """(key, engines that have it, default, meaning) of every setting of these engines, or all."""
     kinds: dict[str, type[Declared]] = {**ENGINES, "ray": RayOptions, "api style": Style}
     settings: dict[str, tuple[list[str], FieldInfo]] = {}

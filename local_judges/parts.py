@@ -80,18 +80,18 @@ class JudgeOutcome:
 
 def merge_outcomes(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
     """The sum of the outcomes of one judge."""
-    whole = JudgeOutcome(outcomes[0].judge)
+    total = JudgeOutcome(outcomes[0].judge)
     for outcome in outcomes:
-        whole.planned += outcome.planned
-        whole.judged += outcome.judged
-        whole.kept += outcome.kept
-        whole.failed += outcome.failed
-        whole.retried += outcome.retried
-        whole.lost_usd += outcome.lost_usd
-        whole.rows |= outcome.rows
-        whole.counters.update(outcome.counters)
-        whole.seconds += outcome.seconds
-    return whole
+        total.planned += outcome.planned
+        total.judged += outcome.judged
+        total.kept += outcome.kept
+        total.failed += outcome.failed
+        total.retried += outcome.retried
+        total.lost_usd += outcome.lost_usd
+        total.rows |= outcome.rows
+        total.counters.update(outcome.counters)
+        total.seconds += outcome.seconds
+    return total
 
 
 def set_aside_unplanned(folder: Path, parts: Sequence[Part], judge_index: int, note: Note) -> None:
@@ -117,7 +117,7 @@ class _Task:
     """The answers so far, by request."""
 
     @property
-    def left(self) -> list[int]:
+    def unanswered(self) -> list[int]:
         """The requests without an answer."""
         return [request for request in self.part.requests if request not in self.answers]
 
@@ -145,41 +145,32 @@ def ask_parts(
     journal = Journal(log.folder, judge.name, scorings)
     tasks = []
     for part in parts:
-        rows = _stored(log, part, requests, note)
-        task = _Task(part, rows, {})
-        if rows is not None:
-            task.part = _failed_part(judge, part, rows, requests, log, retries)
-            again = len(task.left)
-            failures = _failures(rows)
-            outcome.kept += sum(map(len, part.batches)) - again
-            outcome.rows[part.name] = rows.num_rows
-            outcome.retried += len(failures) if again else 0
-            outcome.failed += [] if again else failures
+        stored = _read_stored(log, part, requests, note)
+        task = _Task(part, stored, {})
+        if stored is not None:
+            task.part = _failed_part(judge, part, stored, requests, log, retries)
+            _count_stored(outcome, part, stored, len(task.unanswered))
             # An answer that several rows share costs once.
-            costs = zip(rows["prompt_id"].to_pylist(), rows["cost_usd"].to_pylist(), strict=True)
-            _spend(budgeted, [cost for cost in dict(costs).values() if cost is not None])
+            prompts, costs = stored["prompt_id"].to_pylist(), stored["cost_usd"].to_pylist()
+            cost_of = dict(zip(prompts, costs, strict=True))
+            _spend(budgeted, [cost for cost in cost_of.values() if cost is not None])
         _recall(judge, task, journal, requests, outcome)
         if task.part.batches:
             tasks.append(task)
         else:
-            journal.fold(part.name)
+            journal.drop(part.name)
     if outcome.retried:
         note(f"{judge.name}: {outcome.retried} prompts failed before and are asked again")
     if known and answers_alone(judge):
-        ids = [request.prompt_id for request in requests]
-        for task in tasks:
-            found = [n for n in task.left if ids[n] in known] if task.part.repeat == 0 else []
-            task.answers |= {n: known[ids[n]] for n in found}
-            if found:
-                journal.keep(task.part.name, [(ids[n], known[ids[n]]) for n in found])
+        _take_known(tasks, known, requests, journal)
     started = time.perf_counter()
     reason: str | None = None
-    shown = progress(judge.name, outcome.planned, outcome.kept, budgeted)
+    bar = progress(judge.name, outcome.planned, outcome.kept, budgeted)
     with (
-        shown as advance,
-        _ctrl_c() as stop,
+        bar as advance,
+        _stop_on_interrupt() as stop,
         _in_run(judge, RunContext(log.folder, note, stop)),
-        journal.opened(),
+        journal.open(),
     ):
         if budgeted is not None:
             _note_cost(budgeted, tasks, requests, note)
@@ -187,21 +178,21 @@ def ask_parts(
         def stops_before(task: _Task) -> bool:
             nonlocal reason
             if budgeted is not None and not stop.is_set():
-                reason = budgeted.admit(requests.take(task.left, task.part.repeat))
+                reason = budgeted.admit(requests.take(task.unanswered, task.part.repeat))
             return stop.is_set() or reason is not None
 
-        for task in _answered(judge, tasks, requests, scorings, journal, stops_before, advance):
+        for task in _answer(judge, tasks, requests, scorings, journal, stops_before, advance):
             table = log.table_of(task.part, task.answers)
             if task.stored is not None:
-                table = _spliced(task.stored, table)
+                table = _splice(task.stored, table)
             try:
                 write_part(table, log.folder, task.part.name)
             except OSError as error:
                 raise cannot_write(log.folder / task.part.name, error) from error
-            journal.fold(task.part.name)
+            journal.drop(task.part.name)
             outcome.rows[task.part.name] = table.num_rows
             outcome.judged += len(task.answers)
-            outcome.failed += _failures(table)
+            outcome.failed += _failure_lines(table)
             for answer in task.answers.values():
                 outcome.counters["input_tokens"] += answer.input_tokens or 0
                 outcome.counters["output_tokens"] += answer.output_tokens or 0
@@ -210,6 +201,29 @@ def ask_parts(
     if (reason or stop.is_set()) and done < outcome.planned:
         raise Interrupted(done, outcome.planned, reason)
     return outcome
+
+
+def _count_stored(outcome: JudgeOutcome, part: Part, stored: pa.Table, n_retried: int) -> None:
+    """Count the prompts of a part that was written, of which some are asked again."""
+    failures = _failure_lines(stored)
+    outcome.kept += sum(map(len, part.batches)) - n_retried
+    outcome.rows[part.name] = stored.num_rows
+    if n_retried:
+        outcome.retried += len(failures)
+    else:
+        outcome.failed += failures
+
+
+def _take_known(
+    tasks: Sequence[_Task], known: Mapping[str, Answer], requests: Requests, journal: Journal
+) -> None:
+    """Give the tasks of the first repeat the answers that are known already."""
+    ids = [request.prompt_id for request in requests]
+    for task in tasks:
+        answers = {n: known[ids[n]] for n in task.unanswered if ids[n] in known}
+        if answers and task.part.repeat == 0:
+            task.answers |= answers
+            journal.keep(task.part.name, [(ids[n], answer) for n, answer in answers.items()])
 
 
 def _spend(judge: Budgeted | None, costs: Sequence[float]) -> None:
@@ -222,14 +236,14 @@ def _recall(
 ) -> None:
     """Give a task the answers that earlier starts kept, and count what they cost."""
     budgeted = judge if isinstance(judge, Budgeted) else None
-    kept = journal.read(task.part.name)
-    outcome.lost_usd += kept.lost_usd
-    _spend(budgeted, [kept.lost_usd])
-    for batch in task.part.batches if kept.answers else ():
+    contents = journal.read(task.part.name)
+    outcome.lost_usd += contents.lost_usd
+    _spend(budgeted, [contents.lost_usd])
+    for batch in task.part.batches if contents.answers else ():
         pairs = zip(batch, requests.take(batch), strict=True)
-        found = {n: kept.answers.get(request.prompt_id) for n, request in pairs}
-        if answers_alone(judge) or None not in found.values():
-            task.answers |= {n: answer for n, answer in found.items() if answer is not None}
+        answers = {n: contents.answers.get(request.prompt_id) for n, request in pairs}
+        if answers_alone(judge) or None not in answers.values():
+            task.answers |= {n: answer for n, answer in answers.items() if answer is not None}
     _spend(budgeted, [answer.cost_usd or 0.0 for answer in task.answers.values()])
 
 
@@ -243,27 +257,28 @@ def _failed_part(
 ) -> Part:
     """The part with the prompts alone that are asked again: with ``retries`` those that failed, in
     whole batches where answers depend on the batch."""
-    places = np.repeat(requests.rows_of(part)[1], log.copies)
-    failed = set(places[pc.is_valid(rows["error"]).to_numpy()].tolist()) if retries else set()
+    requests_of_rows = np.repeat(requests.rows_of(part)[1], log.copies)
+    has_error = pc.is_valid(rows["error"]).to_numpy()
+    failed = set(requests_of_rows[has_error].tolist()) if retries else set()
     batches, start = list[Sequence[int]](), 0
     for batch in part.batches if failed else ():
-        asked = [number for at, number in enumerate(batch, start) if at in failed]
+        failed_requests = [request for n, request in enumerate(batch, start) if n in failed]
         start += len(batch)
-        if asked:
-            batches.append(asked if answers_alone(judge) else batch)
+        if failed_requests:
+            batches.append(failed_requests if answers_alone(judge) else batch)
     return Part(part.name, part.repeat, tuple(batches))
 
 
-def _spliced(stored: pa.Table, fresh: pa.Table) -> pa.Table:
+def _splice(stored: pa.Table, fresh: pa.Table) -> pa.Table:
     """A stored part with fresh rows in the place of those of the prompts that were asked again."""
-    identities = set(fresh["prompt_id"].to_pylist())
-    replaced = np.array([each in identities for each in stored["prompt_id"].to_pylist()])
+    prompts = set(fresh["prompt_id"].to_pylist())
+    replaced = np.array([prompt in prompts for prompt in stored["prompt_id"].to_pylist()])
     order = np.arange(stored.num_rows)
     order[replaced] = stored.num_rows + np.arange(fresh.num_rows)
     return pa.concat_tables([stored, fresh]).take(pa.array(order))
 
 
-def _answered(
+def _answer(
     judge: Judge,
     tasks: Sequence[_Task],
     requests: Requests,
@@ -277,22 +292,22 @@ def _answered(
     Batches may return in any order, so several parts can be open at once. When the run stops, the
     open parts are completed and no other part is started.
     """
-    batches, waiting = list[tuple[int, Sequence[int]]](), []
+    batches, n_waiting = list[tuple[int, Sequence[int]]](), []
     for number, task in enumerate(tasks):
-        left = [[n for n in batch if n not in task.answers] for batch in task.part.batches]
-        waiting.append(sum(map(bool, left)))
-        batches += [(number, batch) for batch in left if batch]
+        unanswered = [[n for n in batch if n not in task.answers] for batch in task.part.batches]
+        n_waiting.append(sum(map(bool, unanswered)))
+        batches += [(number, batch) for batch in unanswered if batch]
         advance(len(task.answers))
-        if not waiting[-1]:
+        if not n_waiting[-1]:
             yield task
-    begun: set[int] = set()
+    started: set[int] = set()
 
     def feed() -> Iterator[tuple[int, list[Request]]]:
         for index, (number, batch) in enumerate(batches):
-            if number not in begun:
+            if number not in started:
                 if stops_before(tasks[number]):
                     return
-                begun.add(number)
+                started.add(number)
             yield index, requests.take(batch, tasks[number].part.repeat)
 
     watch = JournalWatch(journal, lambda index: tasks[batches[index][0]].part.name)
@@ -305,28 +320,28 @@ def _answered(
                 journal.keep(task.part.name, zip(ids, answers, strict=True))
             task.answers.update(zip(batch, answers, strict=True))
             advance(len(batch))
-            waiting[number] -= 1
-            if waiting[number] == 0:
+            n_waiting[number] -= 1
+            if n_waiting[number] == 0:
                 yield task
                 task.answers = {}
 
 
 @contextmanager
 def _in_run(judge: Judge, context: RunContext) -> Iterator[None]:
-    """Tell a judge of the run around it."""
-    inside = judge if isinstance(judge, InRun) else None
+    """Give a judge the run around it."""
+    run_judge = judge if isinstance(judge, InRun) else None
     try:
-        if inside is not None:
-            inside.run_context = context
+        if run_judge is not None:
+            run_judge.run_context = context
         yield
     finally:
-        if inside is not None:
-            inside.run_context = None
+        if run_judge is not None:
+            run_judge.run_context = None
 
 
 @contextmanager
 def watching(judge: Judge, watch: Watch | None) -> Iterator[bool]:
-    """Let a judge tell of its requests; whether it does."""
+    """Have a judge report its requests to ``watch``; yields whether it does."""
     if not isinstance(judge, Watched):
         yield False
         return
@@ -337,7 +352,7 @@ def watching(judge: Judge, watch: Watch | None) -> Iterator[bool]:
         judge.watch = None
 
 
-def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Table | None:
+def _read_stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Table | None:
     """The part as stored, or None. One that is damaged or holds other prompts is renamed."""
     path = log.folder / part.name
     if not path.exists():
@@ -350,31 +365,31 @@ def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Tabl
         reason = "it holds other prompts than this run planned"
     except UNREADABLE as error:
         reason = str(error)
-    aside = set_aside(path)
-    note(f"{part.name} is damaged ({reason}); renamed to {aside}; its prompts are judged again")
+    new_name = set_aside(path)
+    note(f"{part.name} is damaged ({reason}); renamed to {new_name}; its prompts are judged again")
     return None
 
 
 def _note_cost(judge: Budgeted, tasks: Sequence[_Task], requests: Requests, note: Note) -> None:
     cost, prompts = 0.0, 0
     for task in tasks:
-        wanted = requests.take(task.left)
-        if (estimate := judge.estimate(wanted)) is None:
+        unanswered = requests.take(task.unanswered)
+        if (estimate := judge.estimate(unanswered)) is None:
             return
-        cost, prompts = cost + estimate, prompts + len(wanted)
+        cost, prompts = cost + estimate, prompts + len(unanswered)
     if cost:
         note(f"at most ${cost:.2f} for {prompts} prompts")
 
 
-def _failures(table: pa.Table) -> list[str]:
+def _failure_lines(table: pa.Table) -> list[str]:
     """One line for each prompt of a part without an answer: its id and the reason."""
     failed = table.filter(pc.is_valid(table["error"]))
     reasons = zip(failed["prompt_id"].to_pylist(), failed["error"].to_pylist(), strict=True)
-    return [f"{identity}: {reason}" for identity, reason in dict(reasons).items()]
+    return [f"{prompt}: {reason}" for prompt, reason in dict(reasons).items()]
 
 
 @contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
+def _stop_on_interrupt() -> Iterator[threading.Event]:
     """An event that the first Ctrl-C sets; the second one interrupts at once.
 
     Only the main thread may install handlers; in other threads the caller handles Ctrl-C.

@@ -61,20 +61,16 @@ class Requests(Sequence[Request]):
         self._by_request = np.argsort(codes, kind="stable").astype(np.int64)
         self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
         self._first = self._by_request[self._starts[:-1]]
-        known = ("system", "effort", "reply_form", "schema")
-        self._more = [name for name in known if name in prompts.column_names]
+        optional = ("system", "effort", "reply_form", "schema")
+        self._optional = [name for name in optional if name in prompts.column_names]
         sample = ["sample"] if "sample" in prompts.column_names else []
-        self._table = prompts.select(["prompt_id", "text", "label_map", *self._more, *sample])
-        twice = np.zeros(len(codes), bool)
+        self._table = prompts.select(["prompt_id", "text", "label_map", *self._optional, *sample])
+        self.again: Indices = np.zeros(0, np.int64)
         if "again" in prompts.column_names:
-            twice = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
-        self.again: Indices = np.unique(codes[twice]).astype(np.int64)
-        often = np.unique(
-            codes
-            if "again" not in prompts.column_names
-            else codes[pc.is_valid(prompts["again"]).to_numpy()]
-        )
-        self.repeated: Indices = often.astype(np.int64)
+            is_asked_again = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
+            self.again = np.unique(codes[is_asked_again]).astype(np.int64)
+            codes = codes[pc.is_valid(prompts["again"]).to_numpy()]
+        self.repeated: Indices = np.unique(codes).astype(np.int64)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -93,14 +89,14 @@ class Requests(Sequence[Request]):
         table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
             Request(
-                identity,
+                prompt,
                 text,
                 options_of(label_map),
                 # A sample of a message that was asked before counts as asked so often.
-                repeat + sum(more[len(self._more) :]),
-                **{name: part or "" for name, part in zip(self._more, more, strict=False)},
+                repeat + sum(values[len(self._optional) :]),
+                **{name: value or "" for name, value in zip(self._optional, values, strict=False)},
             )
-            for identity, text, label_map, *more in zip(
+            for prompt, text, label_map, *values in zip(
                 *(c.to_pylist() for c in table), strict=True
             )
         ]
@@ -112,10 +108,10 @@ class Requests(Sequence[Request]):
         codes = maps.indices.to_numpy(zero_copy_only=False)
         first = np.repeat(self._first, np.diff(self._starts))
         options = [options_of(text) for text in maps.dictionary.to_pylist()]
-        for at in np.flatnonzero(codes[first] != codes[self._by_request]).tolist():
-            one, other = options[codes[first[at]]], options[codes[self._by_request[at]]]
+        for row in np.flatnonzero(codes[first] != codes[self._by_request]).tolist():
+            one, other = options[codes[first[row]]], options[codes[self._by_request[row]]]
             if set(one) != set(other):
-                identity = self._table["prompt_id"][int(first[at])].as_py()
+                identity = self._table["prompt_id"][int(first[row])].as_py()
                 raise JudgeSenseError(
                     f"prompt {identity}: the same message allows {', '.join(one) or 'any text'} in "
                     f"one template and {', '.join(other) or 'any text'} in another; reword one of "
@@ -129,13 +125,13 @@ class Requests(Sequence[Request]):
 
     def rows_of(self, part: Part) -> tuple[Indices, Indices]:
         """The rows of a part in its order, and for each the position of its request in the part."""
-        planned = np.fromiter(part.requests, dtype=np.int64)
-        starts, counts = self._starts[planned], self._starts[planned + 1] - self._starts[planned]
+        requests = np.fromiter(part.requests, dtype=np.int64)
+        starts, counts = self._starts[requests], self._starts[requests + 1] - self._starts[requests]
         # The row number that each row would have if the requests were consecutive.
-        before = np.cumsum(counts) - counts
-        places = np.repeat(starts - before, counts)
-        rows = self._by_request[places + np.arange(len(places))]
-        return rows, np.repeat(np.arange(len(planned)), counts)
+        earlier_rows = np.cumsum(counts) - counts
+        offsets = np.repeat(starts - earlier_rows, counts)
+        rows = self._by_request[offsets + np.arange(len(offsets))]
+        return rows, np.repeat(np.arange(len(requests)), counts)
 
 
 def take_rows(table: pa.Table, rows: Indices) -> pa.Table:
@@ -154,9 +150,9 @@ def take_rows(table: pa.Table, rows: Indices) -> pa.Table:
         local = rows[by_chunk][chunk_of[by_chunk] == chunk] - start
         pieces.append(table.slice(start, stop - start).take(pa.array(local)))
     taken = pa.concat_tables(pieces).combine_chunks() if pieces else table.slice(0, 0)
-    back = np.empty_like(by_chunk)
-    back[by_chunk] = np.arange(len(by_chunk))
-    return taken.take(pa.array(back))
+    original_order = np.empty_like(by_chunk)
+    original_order[by_chunk] = np.arange(len(by_chunk))
+    return taken.take(pa.array(original_order))
 
 
 def plan_parts(
@@ -171,9 +167,9 @@ def plan_parts(
     """The part files of a judge's run.
 
     If each prompt is asked once, those in ``requests.again`` are asked a second time. Repeats after
-    the first use other batch shapes, so that their disagreement with the first is
-    the noise floor: the requests are shuffled and cut at random, and the judge plans each piece.
-    A part holds enough requests to be worth a file and few enough that a kill loses little.
+    the first use other batch shapes, so that their disagreement with the first is the noise floor:
+    the requests are shuffled and cut at random, and the judge plans each piece. A part holds enough
+    requests to be worth a file and few enough that a kill loses little.
 
     Raises JudgeSenseError for ``options`` scoring if one message has several sets of options.
     """
@@ -181,13 +177,13 @@ def plan_parts(
         requests.require_same_options()
     size = int(np.clip(len(requests) // 200, 64, 8192))
     parts: list[Part] = []
-    again = requests.repeated if repeats > 1 else requests.again
+    repeated = requests.repeated if repeats > 1 else requests.again
     for repeat in range(max(repeats, 2) if len(requests.again) else repeats):
         if repeat == 0 or len(requests) < 2:
             batches = judge.plan(requests, scorings)
         else:
             rng = np.random.default_rng((seed, repeat))
-            order = rng.permutation(again)
+            order = rng.permutation(repeated)
             n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
             cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1)
             batches = [
@@ -195,15 +191,15 @@ def plan_parts(
                 for piece in np.split(order, cuts)
                 for batch in judge.plan(requests.take(piece), scorings)
             ]
-        held: list[Sequence[int]] = []
+        part_batches: list[Sequence[int]] = []
         count = 0
         for number, batch in enumerate(batches):
-            held.append(batch)
+            part_batches.append(batch)
             count += len(batch)
             if count >= size or number == len(batches) - 1:
                 name = f"part-{judge_index:02d}-{repeat:03d}-{len(parts):06d}.parquet"
-                parts.append(Part(name, repeat, tuple(held)))
-                held, count = [], 0
+                parts.append(Part(name, repeat, tuple(part_batches)))
+                part_batches, count = [], 0
     return parts
 
 

@@ -35,27 +35,27 @@ def progress(
             task = bar.add_task(escape(name), total=total, completed=done)
             yield lambda count: bar.advance(task, count)
         return
-    first = shown = done
-    started, ended = time.monotonic(), threading.Event()
+    start = shown_done = done
+    started, has_ended = time.monotonic(), threading.Event()
 
     def show() -> None:
-        nonlocal shown
-        shown = done
-        rate = (done - first) / max(time.monotonic() - started, 1e-9)
-        left = f"about {duration((total - done) / rate)} left" if done > first else "waiting"
+        nonlocal shown_done
+        shown_done = done
+        rate = (done - start) / max(time.monotonic() - started, 1e-9)
+        time_left = f"about {duration((total - done) / rate)} left" if done > start else "waiting"
         cost = f", ${judge.spent:.2f} so far" if judge is not None and judge.spent else ""
         print(
             f"{name}: {done}/{total} prompts, {rate:.1f} prompts/s{cost}, "
-            f"{left if done < total else 'done'}",
+            f"{time_left if done < total else 'done'}",
             file=sys.stderr,
             flush=True,
         )
 
     def show_regularly() -> None:
         pause_s = _LINE_EVERY_S
-        while not ended.wait(pause_s):
+        while not has_ended.wait(pause_s):
             # A batch may take a day, which is no reason for 17,000 lines.
-            pause_s = _LINE_EVERY_S if shown != done else min(2 * pause_s, _MOST_PAUSE_S)
+            pause_s = _LINE_EVERY_S if shown_done != done else min(2 * pause_s, _MOST_PAUSE_S)
             show()
 
     def advance(count: int) -> None:
@@ -68,7 +68,7 @@ def progress(
     try:
         yield advance
     finally:
-        ended.set()
+        has_ended.set()
         ticker.join()
-        if shown != done:
+        if shown_done != done:
             show()

@@ -72,7 +72,7 @@ def processes() -> int:
 
 
 @contextmanager
-def joined() -> Iterator[Ranks | None]:
+def join_ranks() -> Iterator[Ranks | None]:
     """Join the processes that share this run, by the variables ``RANK`` and ``WORLD_SIZE``.
 
     ``accelerate launch`` and ``torchrun`` set them; None for a single process. Each process sees
@@ -104,8 +104,8 @@ def joined() -> Iterator[Ranks | None]:
 
 def take_a_gpu(local_rank: int, local_size: int) -> None:
     """Leave one GPU visible, before CUDA starts; a GPU that is already assigned is kept."""
-    named = os.environ.get(_VISIBLE)
-    visible = [str(n) for n in range(local_size)] if named is None else named.split(",")
+    variable = os.environ.get(_VISIBLE)
+    visible = [str(n) for n in range(local_size)] if variable is None else variable.split(",")
     if local_size == 1 or len(visible) == 1:
         return
     if local_rank >= len(visible):

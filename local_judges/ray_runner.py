@@ -26,7 +26,7 @@ from judgesense.log.folder import PROMPTS_FILE
 from judgesense.log.schema import PARTS
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
-from local_judges.options import VLLM_MEMORY, RayOptions, checked
+from local_judges.options import VLLM_MEMORY, RayOptions, validate_settings
 from local_judges.parts import (
     Interrupted,
     JudgeOutcome,
@@ -43,7 +43,7 @@ from local_judges.runner import require_scorings
 
 LOSSES = 5
 """How many actors may be lost over the same parts before the run fails."""
-_LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute", "batch")
+_UNSHARED_LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute", "batch")
 _REACH_WITHIN_S = 5.0
 
 
@@ -57,11 +57,11 @@ class RayCluster(RayOptions):
     def connected(self) -> Iterator[None]:
         """Connect to the cluster. Raises JudgeSenseError within seconds if it does not answer."""
         address = self.ray_address or os.environ.get("RAY_ADDRESS")
-        alone = address in (None, "local")
-        if not alone and address != "auto":
+        is_local = address in (None, "local")
+        if not is_local and address != "auto":
             _require_reachable(str(address))
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if alone:
+        if is_local:
             # Whoever reaches Ray's ports can run code. Without clusters on this system it listens
             # only on 127.0.0.1; setting that address would not do so.
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -76,7 +76,7 @@ class RayCluster(RayOptions):
             return
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
-            ray.init(address=address, include_dashboard=False if alone else None, **quiet)
+            ray.init(address=address, include_dashboard=False if is_local else None, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise JudgeSenseError(
                 f"cannot connect to the Ray cluster {address or 'of this machine'}: "
@@ -104,24 +104,24 @@ class RayCluster(RayOptions):
         import ray
 
         gpus, cpus = self.resources()["num_gpus"], self.ray_cpus
-        offered = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        if any(has.get("GPU", 0) >= gpus and has.get("CPU", 0) >= cpus for has in offered):
+        machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        if any(node.get("GPU", 0) >= gpus and node.get("CPU", 0) >= cpus for node in machines):
             return
-        takes = f"an actor needs {gpus:g} GPUs and {cpus:g} CPUs"
+        needs = f"an actor needs {gpus:g} GPUs and {cpus:g} CPUs"
         if (self.ray_address or os.environ.get("RAY_ADDRESS")) is None:
             raise JudgeSenseError(
-                f"{takes}, but this machine has {offered[0].get('GPU', 0):g} GPUs "
-                f"and {offered[0].get('CPU', 0):g} CPUs; set ray_gpus and ray_cpus"
+                f"{needs}, but this machine has {machines[0].get('GPU', 0):g} GPUs "
+                f"and {machines[0].get('CPU', 0):g} CPUs; set ray_gpus and ray_cpus"
             )
-        note(f"{takes}, but no machine of the Ray cluster has them now; waiting for one to join")
+        note(f"{needs}, but no machine of the Ray cluster has them now; waiting for one to join")
 
-    def shares(self) -> int:
+    def n_actors(self) -> int:
         """The number of actors."""
         import ray
 
         gpus = self.resources()["num_gpus"]
-        fit = int(ray.cluster_resources().get("GPU", 0) // gpus) if gpus else 1
-        return self.ray_actors or max(fit, 1)
+        n_fitting = int(ray.cluster_resources().get("GPU", 0) // gpus) if gpus else 1
+        return self.ray_actors or max(n_fitting, 1)
 
 
 def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str, Any]]:
@@ -131,30 +131,30 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
     with a fraction of a GPU share its memory in proportion. Raises JudgeSenseError for options of
     Ray without ``engine="ray"``.
     """
-    about_ray = {k: v for k, v in options.items() if k.startswith("ray_") or k == "actor_engine"}
-    others = {key: value for key, value in options.items() if key not in about_ray}
-    if others.get("engine") != "ray":
-        if about_ray:
-            raise JudgeSenseError(f"{min(about_ray)} needs --engine ray")
-        return None, others
-    del others["engine"]
-    cluster = checked(RayCluster, about_ray, "", "option of the engine ray")
+    ray_options = {k: v for k, v in options.items() if k.startswith("ray_") or k == "actor_engine"}
+    engine_options = {key: value for key, value in options.items() if key not in ray_options}
+    if engine_options.get("engine") != "ray":
+        if ray_options:
+            raise JudgeSenseError(f"{min(ray_options)} needs --engine ray")
+        return None, engine_options
+    del engine_options["engine"]
+    cluster = validate_settings(RayCluster, ray_options, "", "option of the engine ray")
     if cluster.actor_engine is not None:
-        others["engine"] = cluster.actor_engine
+        engine_options["engine"] = cluster.actor_engine
     share = cluster.ray_gpus or 1.0
     if cluster.actor_engine == "vllm" and share < 1:
         # Ray only counts fractions; each vLLM would still take 90% of the GPU that several share.
-        others.setdefault("gpu_memory_utilization", round(VLLM_MEMORY * share, 4))
-    return cluster, others
+        engine_options.setdefault("gpu_memory_utilization", round(VLLM_MEMORY * share, 4))
+    return cluster, engine_options
 
 
 def _require_reachable(address: str) -> None:
     """Raise JudgeSenseError if HOST:PORT does not answer; Ray itself would try for a minute."""
     # Ray Data does not support the addresses of Ray's client (ray://).
-    if not (parts := re.fullmatch(r"\[?([^\]/]+?)\]?:(\d+)", address)):
+    if not (match := re.fullmatch(r"\[?([^\]/]+?)\]?:(\d+)", address)):
         raise JudgeSenseError(f"ray_address must be auto or HOST:PORT, got {address!r}")
     try:
-        socket.create_connection((parts[1], int(parts[2])), _REACH_WITHIN_S).close()
+        socket.create_connection((match[1], int(match[2])), _REACH_WITHIN_S).close()
     except OSError as error:
         raise JudgeSenseError(
             f"no Ray cluster answers at {address} ({error}); start one with: ray start --head"
@@ -176,26 +176,27 @@ class RayJudge:
         *,
         note: Callable[[str], None],
     ) -> None:
-        given = source.options if isinstance(source, JudgeSpec) else {}
-        if limit := next((name for name in _LIMITS if given.get(name) is not None), None):
+        options = source.options if isinstance(source, JudgeSpec) else {}
+        if limits := [name for name in _UNSHARED_LIMITS if options.get(name) is not None]:
             raise JudgeSenseError(
-                f"{limit} cannot be shared by the actors of a cluster; set a limit at the provider"
+                f"{limits[0]} cannot be shared by the actors of a cluster; set a limit at the "
+                "provider"
             )
         cluster.require_room(note)
         self._cluster, self._note = cluster, note
-        self._home = _Home(source, folder.resolve())
-        judge = self._on_a_machine(_described)
+        self._job = _Job(source, folder.resolve())
+        judge = self._run_remotely(_describe_judge)
         self.name: str = judge["name"]
-        self.price: tuple[float, float] | None = given.get("price")
+        self.price: tuple[float, float] | None = options.get("price")
         self.scorings = frozenset(judge["scorings"])
-        self._describe: dict[str, Any] = judge["describe"]
+        self._description: dict[str, Any] = judge["describe"]
 
     def describe(self) -> dict[str, Any]:
         """The description by the actor's judge, with the resources of the actors."""
         import ray
 
-        cluster = {"actors": self._cluster.shares(), "ray": ray.__version__}
-        return {**self._describe, "cluster": {**self._cluster.resources(), **cluster}}
+        cluster = {"actors": self._cluster.n_actors(), "ray": ray.__version__}
+        return {**self._description, "cluster": {**self._cluster.resources(), **cluster}}
 
     def run(
         self,
@@ -218,29 +219,30 @@ class RayJudge:
         require_scorings(self.name, self.scorings, scorings)
         prompts = ray.put(benchmark.asked)
         options = {"judge_index": judge_index, "repeats": repeats, "seed": seed}
-        parts = self._on_a_machine(_planned, prompts, frozenset(scorings), options)
+        parts = self._run_remotely(_plan, prompts, frozenset(scorings), options)
         begin()
-        folder = self._home.folder / PARTS
+        folder = self._job.folder / PARTS
         set_aside_unplanned(folder, parts, judge_index, self._note)
-        aliases = {key: dict(each) for key, each in benchmark.aliases.items()}
-        n = min(self._cluster.shares(), len(parts))
+        aliases = {template: dict(names) for template, names in benchmark.aliases.items()}
+        n_shares = min(self._cluster.n_actors(), len(parts))
         started, outcomes = time.perf_counter(), [JudgeOutcome(self.name)]
-        left = {part.name: sum(map(len, part.batches)) for part in parts}
-        total = sum(left.values())
-        asked = (self.name, prompts, tuple(scorings), aliases, dict(benchmark.fields))
-        running = [self._task(_asked, *asked, parts[number::n]) for number in range(n)]
+        open_parts = {part.name: sum(map(len, part.batches)) for part in parts}
+        total = sum(open_parts.values())
+        arguments = (self.name, prompts, tuple(scorings), aliases, dict(benchmark.fields))
+        shares = [parts[number::n_shares] for number in range(n_shares)]
+        running = [self._start(_ask_share, *arguments, share) for share in shares]
         try:
             with progress(self.name, total) as advance:
                 while running:
-                    done, running = ray.wait(running, timeout=1.0)
-                    for name in [name for name in left if (folder / name).exists()]:
-                        advance(left.pop(name))
-                    for outcome, notes in map(self._value, done):
+                    finished, running = ray.wait(running, timeout=1.0)
+                    for name in [name for name in open_parts if (folder / name).exists()]:
+                        advance(open_parts.pop(name))
+                    for outcome, notes in map(self._value, finished):
                         outcomes.append(outcome)
                         for line in notes:
                             self._note(line)
         except KeyboardInterrupt:
-            raise Interrupted(total - sum(left.values()), total) from None
+            raise Interrupted(total - sum(open_parts.values()), total) from None
         finally:
             for task in running:
                 ray.cancel(task, force=True)
@@ -248,15 +250,17 @@ class RayJudge:
         whole.seconds = time.perf_counter() - started
         return whole
 
-    def _on_a_machine(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self._value(self._task(function, *arguments))
+    def _run_remotely(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._value(self._start(function, *arguments))
 
-    def _task(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _start(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Start a function of `_Home` on a machine; if that is lost, on another."""
         import ray
 
-        remote = ray.remote(_caught).options(**self._cluster.resources(), max_retries=LOSSES)
-        return remote.remote(function, self._home, *arguments)
+        remote = ray.remote(_value_or_error).options(
+            **self._cluster.resources(), max_retries=LOSSES
+        )
+        return remote.remote(function, self._job, *arguments)
 
     def _value(self, task: Any) -> Any:
         """What a task returns. Raises its error, and JudgeSenseError if its machines are lost."""
@@ -281,7 +285,7 @@ class RayJudge:
 
 
 @dataclass(frozen=True)
-class _Home:
+class _Job:
     """Everything that an actor needs to load the judge and write the log."""
 
     source: JudgeSpec | Judge
@@ -304,7 +308,7 @@ class _Home:
         return self.source.load() if isinstance(self.source, JudgeSpec) else self.source
 
 
-def _caught(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+def _value_or_error(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """A function's value, or its error with the name of this machine."""
     try:
         return {"value": function(*arguments)}
@@ -312,20 +316,20 @@ def _caught(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         return {"error": f"{error} (on the machine {socket.gethostname()})"}
 
 
-def _described(home: _Home) -> dict[str, Any]:
-    judge = home.load()
-    described = dict(judge.describe())
-    return {"name": judge.name, "scorings": sorted(judge.scorings), "describe": described}
+def _describe_judge(job: _Job) -> dict[str, Any]:
+    judge = job.load()
+    description = dict(judge.describe())
+    return {"name": judge.name, "scorings": sorted(judge.scorings), "describe": description}
 
 
-def _planned(
-    home: _Home, prompts: pa.Table, scorings: frozenset[str], options: Mapping[str, int]
+def _plan(
+    job: _Job, prompts: pa.Table, scorings: frozenset[str], options: Mapping[str, int]
 ) -> list[Part]:
-    return plan_parts(home.load(), Requests(prompts), scorings, **options)
+    return plan_parts(job.load(), Requests(prompts), scorings, **options)
 
 
-def _asked(
-    home: _Home,
+def _ask_share(
+    job: _Job,
     name: str,
     prompts: pa.Table,
     scorings: Sequence[str],
@@ -334,13 +338,13 @@ def _asked(
     parts: Sequence[Part],
 ) -> tuple[JudgeOutcome, list[str]]:
     """Judge the parts that are not in the log yet: all, or those that a lost machine left."""
-    judge, requests, notes = home.load(), Requests(prompts), list[str]()
+    judge, requests, notes = job.load(), Requests(prompts), list[str]()
     if judge.name != name:
         raise JudgeSenseError(
             f"the judge is {judge.name} on this machine, but {name} where the run was planned; use "
             "machines with the same weights and the same kind of device"
         )
-    log = decision_log(home.folder / PARTS, name, requests, prompts, scorings, aliases, fields)
+    log = decision_log(job.folder / PARTS, name, requests, prompts, scorings, aliases, fields)
     outcome = ask_parts(judge, requests, parts, frozenset(scorings), log, notes.append)
     judge.close()
     return outcome, notes

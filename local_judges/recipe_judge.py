@@ -28,7 +28,7 @@ from judgesense.tasks import Template
 from judgesense_dataset.reply_labels import field_to_read
 from local_judges.improved_judge import ImprovedJudge
 from local_judges.journal import Journal, JournalWatch
-from local_judges.messages import Members, Messages, key_of
+from local_judges.messages import Members, Messages, request_key
 from local_judges.protocol import Answer, Budgeted, InRun, Judge, Request, RunContext, Watched
 from local_judges.rows import read_reply
 from local_judges.runner import ask_all
@@ -121,13 +121,13 @@ class Stage:
         if context is None or not isinstance(self.inner, Watched):
             yield lambda: None
             return
-        with Journal(context.folder, self.inner.name, [self.scoring]).opened() as journal:
+        with Journal(context.folder, self.inner.name, [self.scoring]).open() as journal:
             kept = journal.read(self._part)
             self._known, self._watch = kept.answers, JournalWatch(journal, lambda _: self._part)
             if isinstance(self.inner, Budgeted):
                 costs = (answer.cost_usd or 0.0 for answer in kept.answers.values())
                 self.inner.spent += kept.lost_usd + sum(costs)
-            yield lambda: journal.fold(self._part)
+            yield lambda: journal.drop(self._part)
             self._known, self._watch = {}, None
 
     def ask(self, requests: Sequence[Request]) -> list[StageAnswer]:
@@ -140,10 +140,10 @@ class Stage:
             once = prompts[0].repeat == 0
             known, watch = (self._known, self._watch) if once else ({}, None)
             answers = ask_all(self.inner, prompts, {self.scoring}, known=known, watch=watch)
-            replies |= zip(map(key_of, prompts), answers, strict=True)
+            replies |= zip(map(request_key, prompts), answers, strict=True)
         if plain:
             answers = ask_all(self.inner, plain, {"generate"})
-            replies |= zip(map(key_of, plain), answers, strict=True)
+            replies |= zip(map(request_key, plain), answers, strict=True)
         counted: set[str] = set()
         return [self._answer(request, replies, counted) for request in requests]
 
@@ -153,12 +153,12 @@ class Stage:
         """The verdict on a message from the answers behind it; ``counted`` are the prompts whose
         cost is in another message's verdict."""
         if not request.options:
-            return StageAnswer(replies[key_of(request)])
+            return StageAnswer(replies[request_key(request)])
         members = self.messages.members(request)
         if isinstance(members, str):
             return StageAnswer(Answer(error=members))
         rows = [
-            [[replies[key_of(prompt)] for prompt in texts] for texts in row]
+            [[replies[request_key(prompt)] for prompt in texts] for texts in row]
             for row in members.requests
         ]
         answers = [answer for row in rows for texts in row for answer in texts]

@@ -22,10 +22,10 @@ from local_judges.options import (
     KEY_VARIABLE,
     REMOTE,
     ApiOptions,
-    checked,
     fixes_answers,
-    made,
-    near,
+    settings_of,
+    suggestion,
+    validate_settings,
 )
 from local_judges.protocol import Judge
 
@@ -58,16 +58,16 @@ class JudgeSpec:
 
         Prices, limits, concurrency and GPUs may differ: they do not change an answer.
         """
-        known = ENGINES[self.engine].model_fields
+        fields = ENGINES[self.engine].model_fields
         options = {
             key: value
             for key, value in sorted(self.options.items())
-            if value is not None and fixes_answers(known[key])
+            if value is not None and fixes_answers(fields[key])
         }
-        stated = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
+        identity = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
         if self.improved is not None:
-            stated["stabilised"] = self.improved.digest
-        normalised: dict[str, Any] = json.loads(json.dumps(stated))
+            identity["stabilised"] = self.improved.digest
+        normalised: dict[str, Any] = json.loads(json.dumps(identity))
         return normalised
 
     @property
@@ -75,7 +75,7 @@ class JudgeSpec:
         """Whether the endpoint takes a reasoning effort per request."""
         if self.engine != "api" or self.improved is not None:
             return False
-        options = made(ApiOptions, self.options)
+        options = settings_of(ApiOptions, self.options)
         return options.style.reasoning_effort or options.reasoning_effort is not None
 
     def for_own_prompts(self) -> JudgeSpec:
@@ -85,8 +85,8 @@ class JudgeSpec:
         """
         if self.improved is not None:
             return self
-        known = ENGINES[self.engine].model_fields
-        defaults = {key: value for key, value in FOR_OWN_PROMPTS.items() if key in known}
+        fields = ENGINES[self.engine].model_fields
+        defaults = {key: value for key, value in FOR_OWN_PROMPTS.items() if key in fields}
         return replace(self, options={**defaults, **self.options})
 
     def seeded(self, seed: int) -> JudgeSpec:
@@ -106,16 +106,16 @@ class JudgeSpec:
             return inner
         from local_judges.recipe_judge import RecipeJudge
 
-        loaded = {_key(self): inner}
+        loaded = {_load_key(self): inner}
         try:
             for other in self.others:
-                if _key(other) not in loaded:
-                    loaded[_key(other)] = other._load()
-            others = [loaded[_key(other)] for other in self.others]
+                if _load_key(other) not in loaded:
+                    loaded[_load_key(other)] = other._load()
+            others = [loaded[_load_key(other)] for other in self.others]
             return RecipeJudge(self.improved, inner, *others, same_judge=self.same_judge)
         except JudgeSenseError:
-            for each in loaded.values():
-                each.close()
+            for judge in loaded.values():
+                judge.close()
             raise
 
     def _load(self) -> Judge:
@@ -125,22 +125,22 @@ class JudgeSpec:
         return judge
 
 
-def _key(spec: JudgeSpec) -> str:
+def _load_key(spec: JudgeSpec) -> str:
     """What is loaded once, although two stages of a file may ask it."""
     return json.dumps([spec.engine, str(spec.model), spec.options], sort_keys=True, default=str)
 
 
 def entry(name: str) -> JudgeEntry:
     """The judge of that name. Raises JudgeSenseError that names those that are like it."""
-    named = entries()
-    if name not in named:
-        raise _unknown(name)
-    return named[name]
+    judges = entries()
+    if name not in judges:
+        raise _unknown_judge(name)
+    return judges[name]
 
 
-def _unknown(name: str, what: str = "") -> JudgeSenseError:
+def _unknown_judge(name: str, what: str = "") -> JudgeSenseError:
     return JudgeSenseError(
-        f"unknown judge {name!r}{what}{near(name, entries())}. To list the names: "
+        f"unknown judge {name!r}{what}{suggestion(name, entries())}. To list the names: "
         f"judgesense judges list; to add your own: {VARIABLE}=FILE"
     )
 
@@ -158,41 +158,41 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     """
     if engine is not None and engine not in ENGINES:
         raise JudgeSenseError(f"unknown engine {engine!r}; the engines are {', '.join(ENGINES)}")
-    given = {key: value for key, value in options.items() if value is not None}
-    allowed = given.pop("allow_host", ())
-    allowed = (allowed,) if isinstance(allowed, str) else tuple(allowed)
+    values = {key: value for key, value in options.items() if value is not None}
+    allowed_hosts = values.pop("allow_host", ())
+    allowed_hosts = (allowed_hosts,) if isinstance(allowed_hosts, str) else tuple(allowed_hosts)
     if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
         improved = read_improved(path)
-        first, *others = improved.judges
-        batch = given.pop("batch", False)
-        spec = _of_file(improved, first, engine, given, allowed)
-        more = [_of_file(improved, each, None, {}, allowed) for each in others]
-        spec, *more = _in_batches(judge, spec, *more) if batch else [spec, *more]
-        return replace(spec, others=tuple(more))
-    model = given.pop("model", None)
-    if engine is None and given.get("base_url"):
+        first, *sources = improved.judges
+        batch = values.pop("batch", False)
+        spec = _file_spec(improved, first, engine, values, allowed_hosts)
+        others = [_file_spec(improved, each, None, {}, allowed_hosts) for each in sources]
+        spec, *others = _with_batches(judge, spec, *others) if batch else [spec, *others]
+        return replace(spec, others=tuple(others))
+    model = values.pop("model", None)
+    if engine is None and values.get("base_url"):
         engine = "api"
-    if (named := entries().get(judge)) is not None:
-        spec = _named(named, engine or named.engine, model, given)
+    if (entry := entries().get(judge)) is not None:
+        spec = _named_spec(entry, engine or entry.engine, model, values)
     elif engine in REMOTE:
-        spec = JudgeSpec(judge, engine, model or judge, given)
+        spec = JudgeSpec(judge, engine, model or judge, values)
     elif model is not None:
         raise JudgeSenseError(
             f"--set model={model} needs an endpoint (--engine api); {judge} is itself a model"
         )
     else:
-        spec = _local(judge, engine or "transformers", given)
+        spec = _local_spec(judge, engine or "transformers", values)
     if spec.options.get("batch"):
-        (spec,) = _in_batches(judge, spec)
+        (spec,) = _with_batches(judge, spec)
     what = f"option of the engine {spec.engine}"
-    checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
+    validate_settings(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     if spec.engine in REMOTE and (url := spec.options.get("base_url")):
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable") or KEY_VARIABLE))
     return spec
 
 
-def _in_batches(judge: str, *specs: JudgeSpec) -> list[JudgeSpec]:
+def _with_batches(judge: str, *specs: JudgeSpec) -> list[JudgeSpec]:
     """The judges, of which those at an endpoint, at least one, are asked in batches."""
     if not any(spec.engine == "api" for spec in specs):
         raise JudgeSenseError(
@@ -222,48 +222,48 @@ def resolve_each(
     return [replace(spec, name=f"{spec.name}-max{cap}") for spec, cap in caps]
 
 
-def _named(
-    named: JudgeEntry, engine: str, model: str | None, given: Mapping[str, Any]
+def _named_spec(
+    entry: JudgeEntry, engine: str, model: str | None, values: Mapping[str, Any]
 ) -> JudgeSpec:
     """A named judge with the options given on top of its own."""
-    if engine != named.engine and named.engine in REMOTE:
+    if engine != entry.engine and entry.engine in REMOTE:
         raise JudgeSenseError(
-            f"judge {named.name} is at an endpoint; with --engine {engine}, give a Hub id or a "
+            f"judge {entry.name} is at an endpoint; with --engine {engine}, give a Hub id or a "
             "folder as --judge"
         )
     if model is not None and engine not in REMOTE:
         raise JudgeSenseError(
-            f"--set model={model} needs an endpoint (--engine api); judge {named.name} runs "
-            f"{named.model}"
+            f"--set model={model} needs an endpoint (--engine api); judge {entry.name} runs "
+            f"{entry.model}"
         )
     # An option that another engine lacks (a device) is about this machine, not about the judge.
-    known = ENGINES[engine].model_fields
-    defaults = {key: value for key, value in named.options.items() if key in known}
-    options: dict[str, Any] = {**defaults, **given}
-    if isinstance(defaults.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
-        options["style"] = {**defaults["style"], **given["style"]}
-    chosen = model or named.model
-    absent = [] if chosen else ["--set model=ID"]
+    fields = ENGINES[engine].model_fields
+    defaults = {key: value for key, value in entry.options.items() if key in fields}
+    options: dict[str, Any] = {**defaults, **values}
+    if isinstance(defaults.get("style"), Mapping) and isinstance(values.get("style"), Mapping):
+        options["style"] = {**defaults["style"], **values["style"]}
+    model_id = model or entry.model
+    missing = [] if model_id else ["--set model=ID"]
     if engine in REMOTE and not (options.get("base_url") or options.get("provider")):
-        absent.append("--set base_url=URL")
-    if absent:
+        missing.append("--set base_url=URL")
+    if missing:
         raise JudgeSenseError(
-            f"judge {named.name} needs {' and '.join(absent)}, which no source states "
-            f"(judgesense judges show {named.name})"
+            f"judge {entry.name} needs {' and '.join(missing)}, which no source states "
+            f"(judgesense judges show {entry.name})"
         )
-    if "base_url" in given:
+    if "base_url" in values:
         options.pop("provider", None)
-        if is_here(given["base_url"]) and "key_variable" not in given:
+        if is_here(values["base_url"]) and "key_variable" not in values:
             # The key is the endpoint's, and this is another.
             options.pop("key_variable", None)
-    if model is not None and model != named.model:
+    if model is not None and model != entry.model:
         options.pop("floating", None)
-        if "price" not in given:
+        if "price" not in values:
             options.pop("price", None)
-    return JudgeSpec(named.name, engine, str(chosen), options)
+    return JudgeSpec(entry.name, engine, str(model_id), options)
 
 
-def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
+def _local_spec(judge: str, engine: str, values: Mapping[str, Any]) -> JudgeSpec:
     """A model folder, a GGUF file or a Hub id."""
     path = Path(judge).expanduser()
     # Unlike pathlib, false for a name that is too long for the file system.
@@ -273,26 +273,26 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
                 f"{path} is not a GGUF model; a judge is a name, a Hub id, a folder with a "
                 "transformers model or a .gguf file"
             )
-        return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), given)
+        return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), values)
     if judge.count("/") == 1 and not judge.startswith((".", "/", "~")):
-        served = entries().get(judge.partition("/")[2])
-        if served is not None and served.engine in REMOTE:
+        entry = entries().get(judge.partition("/")[2])
+        if entry is not None and entry.engine in REMOTE:
             raise JudgeSenseError(
-                f"unknown judge {judge!r}: an API serves this model; use --judge {served.name}, or "
+                f"unknown judge {judge!r}: an API serves this model; use --judge {entry.name}, or "
                 "--set base_url=URL for another endpoint"
             )
-        return JudgeSpec(judge, engine, judge, given)
+        return JudgeSpec(judge, engine, judge, values)
     if "/" in judge:
         raise JudgeSenseError(f"unknown judge {judge!r}: no such folder or file")
-    raise _unknown(judge, ": not a name, a folder, a file or a Hub id (org/name)")
+    raise _unknown_judge(judge, ": not a name, a folder, a file or a Hub id (org/name)")
 
 
-def _of_file(
+def _file_spec(
     improved: ImprovedJudge,
     source: Mapping[str, Any],
     engine: str | None,
-    given: Mapping[str, Any],
-    allowed: Sequence[str],
+    changes: Mapping[str, Any],
+    allowed_hosts: Sequence[str],
 ) -> JudgeSpec:
     """A judge that a judge's file names, with the file's recipe.
 
@@ -306,29 +306,29 @@ def _of_file(
             "log; pass the judge itself: judgesense.load_judge(FILE, judge=JUDGE)"
         )
     stated = {**source.get("options", {}), "model": source.get("model")}
-    kind = str(engine or source["engine"])
-    changed = {key for key, value in given.items() if value != stated.get(key)}
-    if kind != source["engine"]:
-        stated, changed = {}, {*changed, "engine"}
-    values = {**stated, **given}
+    engine_name = str(engine or source["engine"])
+    changed_keys = {key for key, value in changes.items() if value != stated.get(key)}
+    if engine_name != source["engine"]:
+        stated, changed_keys = {}, {*changed_keys, "engine"}
+    values = {**stated, **changes}
     name = str(source.get("judge") or source["name"]).split("@")[0]
-    if kind not in REMOTE:
+    if engine_name not in REMOTE:
         name = str(values.pop("model", None) or source.get("model") or name)
     try:
-        spec = resolve(name, engine=kind, **values)
+        spec = resolve(name, engine=engine_name, **values)
     except JudgeSenseError as error:
         raise JudgeSenseError(f"{path}, key judge: {error}") from error
-    if "base_url" not in given:
-        require_consent(path, kind, spec.options, allowed)
-    silent = kind == "api" and not spec.options.get("logprobs", True)
-    if silent and improved.recipe.needs_probabilities:
+    if "base_url" not in changes:
+        require_consent(path, engine_name, spec.options, allowed_hosts)
+    has_no_logprobs = engine_name == "api" and not spec.options.get("logprobs", True)
+    if has_no_logprobs and improved.recipe.needs_probabilities:
         raise JudgeSenseError(
             f"{path} needs log-probabilities, and judge {spec.name} gives none (logprobs=false)"
         )
-    known = ENGINES[kind].model_fields
-    same = not any(key not in known or fixes_answers(known[key]) for key in changed)
-    named = str(source.get("judge") or spec.name)
-    return replace(spec, name=named, improved=improved, same_judge=same)
+    fields = ENGINES[engine_name].model_fields
+    is_same = not any(key not in fields or fixes_answers(fields[key]) for key in changed_keys)
+    judge_name = str(source.get("judge") or spec.name)
+    return replace(spec, name=judge_name, improved=improved, same_judge=is_same)
 
 
 def load_writer(judge: Any, **options: Any) -> Judge:

@@ -116,7 +116,7 @@ def respond(
         raise JudgeSenseError(f"repeats must be at least 1, got {repeats}")
     table = _table_of(questions)
     decoding = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-    spec = _resolved(responder, decoding, options)
+    spec = _resolve_responder(responder, decoding, options)
     terms = {
         "responder": spec.identity() if isinstance(spec, JudgeSpec) else {"judge": spec.name},
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
@@ -149,18 +149,18 @@ def respond(
     return read_responses(out)
 
 
-def _resolved(
+def _resolve_responder(
     responder: Any, decoding: Mapping[str, Any], options: Mapping[str, Any]
 ) -> JudgeSpec | Judge:
     defaults = {"system_prompt": "", "temperature": 0.0}
-    given = {k: value for k, value in {**options, **decoding}.items() if value is not None}
+    settings = {k: value for k, value in {**options, **decoding}.items() if value is not None}
     if isinstance(responder, (str, Path)):
-        named = entries().get(str(responder))
-        stated = named.options if named else {}
-        defaults |= {key: stated[key] for key in defaults if key in stated}
-        return resolve(str(responder), **{**defaults, **given})
+        entry = entries().get(str(responder))
+        entry_options = entry.options if entry else {}
+        defaults |= {key: entry_options[key] for key in defaults if key in entry_options}
+        return resolve(str(responder), **{**defaults, **settings})
     if isinstance(responder, JudgeSpec):
-        return replace(responder, options={**defaults, **responder.options, **given})
+        return replace(responder, options={**defaults, **responder.options, **settings})
     if isinstance(responder, Judge) and options:
         raise JudgeSenseError(
             f"{responder.name} is already loaded; set {', '.join(sorted(options))} when you load it"
@@ -179,7 +179,7 @@ def _table_of(questions: Iterable[Question]) -> pa.Table:
     """The questions as a table. Raises JudgeSenseError naming the question that is invalid."""
     columns: dict[str, list[str]] = {name: [] for name in _QUESTIONS.names}
     cells: set[tuple[str, str]] = set()
-    choices: dict[str, str] = {}
+    label_maps: dict[str, str] = {}
     for number, question in enumerate(questions, 1):
         place = f"question {number} (item {question.item_id!r}, {question.template_id!r})"
         for name in ("item_id", "template_id", "message"):
@@ -194,7 +194,7 @@ def _table_of(questions: Iterable[Question]) -> pa.Table:
             raise JudgeSenseError(f"{place}: an option appears twice")
         label_map = dump_label_map({o: o for o in question.options}) if question.options else ""
         identity = question.prompt_id
-        if choices.setdefault(identity, label_map) != label_map:
+        if label_maps.setdefault(identity, label_map) != label_map:
             raise JudgeSenseError(
                 f"{place}: an earlier question has this message with other options"
             )
@@ -227,14 +227,14 @@ def _ask(
     """Ask the questions without an answer; first those with options, which are also scored."""
     outcomes = []
     has_options = np.array([bool(text) for text in table["label_map"].to_pylist()])
-    for index, chosen in enumerate((has_options, ~has_options)):
-        if not chosen.any():
+    for index, is_chosen in enumerate((has_options, ~has_options)):
+        if not is_chosen.any():
             continue
-        rows = table.filter(pa.array(chosen))
-        wanted = {"generate", "options"} if index == 0 else {"generate"}
-        if absent := wanted - responder.scorings:
-            note(f"{responder.name} does not support {absent.pop()} scoring; it only writes text")
-        scorings = frozenset(wanted) & responder.scorings
+        rows = table.filter(pa.array(is_chosen))
+        wanted_scorings = {"generate", "options"} if index == 0 else {"generate"}
+        if missing := wanted_scorings - responder.scorings:
+            note(f"{responder.name} does not support {missing.pop()} scoring; it only writes text")
+        scorings = frozenset(wanted_scorings) & responder.scorings
         requests = Requests(rows)
         parts = plan_parts(
             responder, requests, scorings, judge_index=index, repeats=repeats, seed=seed
@@ -255,22 +255,24 @@ def _part_table(
     requests: Requests,
 ) -> pa.Table:
     """The rows of a part: by request in the planned order, then by question."""
-    rows, answer_of = requests.rows_of(part)
-    taken = take_rows(questions, rows)
-    ordered = [answers[index] for index in part.requests]
-    by_row: Sequence[Answer] = [ordered[at] for at in answer_of.tolist()]
+    row_indices, answer_of = requests.rows_of(part)
+    question_columns = take_rows(questions, row_indices)
+    part_answers = [answers[index] for index in part.requests]
+    row_answers: Sequence[Answer] = [part_answers[answer] for answer in answer_of.tolist()]
     columns = {
-        "model": pa.repeat(model, len(by_row)),
-        **{name: taken[name] for name in ("prompt_id", "item_id", "template_id")},
-        "text": [None if a.error is not None else a.text or "" for a in by_row],
-        "finish_reason": [finish_reason(a) for a in by_row],
-        "tokens": [a.output_tokens for a in by_row],
-        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(by_row)),
-        "input_tokens": [a.input_tokens for a in by_row],
-        "option_logprobs": logprob_column(ordered, answer_of, taken["label_map"].to_pylist()),
-        "latency_s": [a.latency_s for a in by_row],
-        "cost_usd": [a.cost_usd for a in by_row],
-        "error": [a.error for a in by_row],
+        "model": pa.repeat(model, len(row_answers)),
+        **{name: question_columns[name] for name in ("prompt_id", "item_id", "template_id")},
+        "text": [None if a.error is not None else a.text or "" for a in row_answers],
+        "finish_reason": [finish_reason(a) for a in row_answers],
+        "tokens": [a.output_tokens for a in row_answers],
+        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(row_answers)),
+        "input_tokens": [a.input_tokens for a in row_answers],
+        "option_logprobs": logprob_column(
+            part_answers, answer_of, question_columns["label_map"].to_pylist()
+        ),
+        "latency_s": [a.latency_s for a in row_answers],
+        "cost_usd": [a.cost_usd for a in row_answers],
+        "error": [a.error for a in row_answers],
     }
     return pa.table(columns, schema=SCHEMA)
 

@@ -16,7 +16,7 @@ from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.plan import Part, Requests, options_of, take_rows
 from local_judges.protocol import Answer
 
-_STATUS = {ERROR: "error", REFUSED: "refused", UNCLEAR: "unclear"}
+_STATUSES = {ERROR: "error", REFUSED: "refused", UNCLEAR: "unclear"}
 _FROM_PROMPTS = (
     "prompt_id",
     "task",
@@ -39,8 +39,7 @@ def decide(
     """The raw decision of an answer: an option, or UNCLEAR, REFUSED or ERROR.
 
     A text may name an option by one of its ``aliases``, and a JSON reply may state it in ``field``.
-    With ``options`` scoring it is the most
-    probable option, and the first one of a tie.
+    With ``options`` scoring it is the most probable option, and the first one of a tie.
 
     >>> decide(Answer(option_logprobs=(-2.0, -0.1)), "options", ("YES", "NO"))
     'NO'
@@ -83,46 +82,53 @@ def part_table(
 
     ``aliases`` and ``fields`` are those of each template, by its id.
     """
-    rows, answer_of = requests.rows_of(part)
-    ordered = [answers[index] for index in part.requests]
+    row_indices, answer_of = requests.rows_of(part)
+    part_answers = [answers[index] for index in part.requests]
     variants = [name for name in OPTIONAL if name in prompts.column_names]
-    taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map", *variants)), rows)
-    label_maps = taken["label_map"].to_pylist()
+    prompt_columns = take_rows(
+        prompts.select((*_FROM_PROMPTS, "label_map", *variants)), row_indices
+    )
+    label_maps = prompt_columns["label_map"].to_pylist()
     request_maps = _request_maps(answer_of, label_maps)
-    known = aliases or {}
-    templates = taken["template_id"].to_pylist()
-    constant = {
-        "judge": pa.repeat(judge, len(rows)),
-        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(rows)),
-        **dict.fromkeys(OPTIONAL, pa.nulls(len(rows), pa.string())),
-        **{name: taken[name] for name in (*_FROM_PROMPTS, *variants)},
+    aliases_of = aliases or {}
+    templates = prompt_columns["template_id"].to_pylist()
+    row_columns = {
+        "judge": pa.repeat(judge, len(row_indices)),
+        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(row_indices)),
+        **dict.fromkeys(OPTIONAL, pa.nulls(len(row_indices), pa.string())),
+        **{name: prompt_columns[name] for name in (*_FROM_PROMPTS, *variants)},
     }
     tables = []
     for scoring in scorings:
         # Rows that share an answer may differ in their label map and aliases, so each text is read
         # by its own; log-probabilities are in the order in which the options were asked for.
         maps = request_maps if scoring == "options" else label_maps
-        decided: dict[str, Any] = {"scoring": pa.repeat(scoring, len(rows))}
-        raw, decision, status = list[str](), list[str](), list[str]()
-        for at, asked, label_map, template in zip(
+        raw_decisions, decisions = list[str](), list[str]()
+        for number, request_map, label_map, template in zip(
             answer_of.tolist(), maps, label_maps, templates, strict=True
         ):
-            reading = known.get(template), fields.get(template, "")
-            raw.append(decide(ordered[at], scoring, options_of(asked), *reading))
-            decision.append(load_label_map(label_map).get(raw[-1], raw[-1]))
-            status.append(_STATUS.get(raw[-1], "ok"))
-        decided |= {"raw_decision": raw, "decision": decision, "status": status}
-        spread = _answer_columns(ordered, scoring).take(pa.array(answer_of))
-        columns = {**constant, **decided, **dict(zip(spread.column_names, spread, strict=True))}
+            reading = aliases_of.get(template), fields.get(template, "")
+            raw = decide(part_answers[number], scoring, options_of(request_map), *reading)
+            raw_decisions.append(raw)
+            decisions.append(load_label_map(label_map).get(raw, raw))
+        answer_columns = _answer_columns(part_answers, scoring).take(pa.array(answer_of))
+        columns: dict[str, Any] = {
+            **row_columns,
+            "scoring": pa.repeat(scoring, len(row_indices)),
+            "raw_decision": raw_decisions,
+            "decision": decisions,
+            "status": [_STATUSES.get(raw, "ok") for raw in raw_decisions],
+            **dict(zip(answer_columns.column_names, answer_columns, strict=True)),
+        }
         if scoring == "options":
-            columns["option_logprobs"] = logprob_column(ordered, answer_of, label_maps)
-        absent = pa.nulls(len(rows))
+            columns["option_logprobs"] = logprob_column(part_answers, answer_of, label_maps)
+        nulls = pa.nulls(len(row_indices))
         tables.append(
-            pa.table({name: columns.get(name, absent) for name in SCHEMA.names}, schema=SCHEMA)
+            pa.table({name: columns.get(name, nulls) for name in SCHEMA.names}, schema=SCHEMA)
         )
     if len(tables) == 1:
         return tables[0]
-    interleaved = np.arange(len(rows) * len(tables)).reshape(len(tables), -1).T.ravel()
+    interleaved = np.arange(len(row_indices) * len(tables)).reshape(len(tables), -1).T.ravel()
     return pa.concat_tables(tables).take(pa.array(interleaved))
 
 
@@ -154,23 +160,23 @@ def logprob_column(
 ) -> pa.Array:
     """The options of each row with their log-probabilities, in the row's order; null if absent."""
     kind = SCHEMA.field("option_logprobs").type
-    values = [
-        _reordered(answers[at].option_logprobs, request_map, row_map)
-        for at, request_map, row_map in zip(
+    logprobs = [
+        _reorder(answers[number].option_logprobs, request_map, row_map)
+        for number, request_map, row_map in zip(
             answer_of.tolist(), _request_maps(answer_of, label_maps), label_maps, strict=True
         )
     ]
-    names = [options_of(m) if v else () for m, v in zip(label_maps, values, strict=True)]
-    offsets = np.zeros(len(values) + 1, dtype=np.int32)
+    names = [options_of(m) if v else () for m, v in zip(label_maps, logprobs, strict=True)]
+    offsets = np.zeros(len(logprobs) + 1, dtype=np.int32)
     np.cumsum([len(row) for row in names], out=offsets[1:])
     flat = pa.StructArray.from_arrays(
         [
             pa.array([name for row in names for name in row], pa.string()),
-            pa.array([value for row in values for value in row or ()], pa.float64()),
+            pa.array([value for row in logprobs for value in row or ()], pa.float64()),
         ],
         fields=list(kind.value_type),
     )
-    absent = pa.array([value is None for value in values])
+    absent = pa.array([value is None for value in logprobs])
     return pa.ListArray.from_arrays(pa.array(offsets), flat, type=kind, mask=absent)
 
 
@@ -181,7 +187,7 @@ def _request_maps(answer_of: np.ndarray, label_maps: Sequence[str]) -> list[str]
     return list(np.array(label_maps, dtype=object)[firsts])
 
 
-def _reordered(
+def _reorder(
     values: tuple[float, ...] | None, request_map: str, row_map: str
 ) -> tuple[float, ...] | None:
     if values is None or request_map == row_map:

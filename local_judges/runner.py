@@ -81,10 +81,12 @@ def run_judge(
     >>> outcome.judged, outcome.failed
     (16, [])
     """
-    wanted = frozenset(scorings)
-    require_scorings(judge.name, judge.scorings, wanted)
+    scoring_set = frozenset(scorings)
+    require_scorings(judge.name, judge.scorings, scoring_set)
     requests = Requests(benchmark.asked)
-    parts = plan_parts(judge, requests, wanted, judge_index=judge_index, repeats=repeats, seed=seed)
+    parts = plan_parts(
+        judge, requests, scoring_set, judge_index=judge_index, repeats=repeats, seed=seed
+    )
     folder = out / PARTS
     log = decision_log(
         folder,
@@ -103,9 +105,11 @@ def run_judge(
     share = parts if ranks is None else parts[ranks.rank :: ranks.size]
     if ranks is None and answers_alone(judge):
         # Journals of another plan; with several processes they may be in use.
-        left = Journal(folder, judge.name, wanted).unplanned(part.name for part in parts)
-        known = {**left, **known}
-    outcome = ask_parts(judge, requests, share, wanted, log, note, known, retries)
+        leftover = Journal(folder, judge.name, scoring_set).unplanned_answers(
+            part.name for part in parts
+        )
+        known = {**leftover, **known}
+    outcome = ask_parts(judge, requests, share, scoring_set, log, note, known, retries)
     if ranks is None:
         return outcome
     shares = ranks.gather(outcome)
@@ -116,9 +120,9 @@ def run_judge(
 
 def require_scorings(judge: str, offered: Collection[str], wanted: Collection[str]) -> None:
     """Raise JudgeSenseError if the judge of that name lacks one of the scorings."""
-    if lacking := sorted(set(wanted) - set(offered)):
+    if missing := sorted(set(wanted) - set(offered)):
         raise JudgeSenseError(
-            f"judge {judge} does not support {', '.join(lacking)} scoring; it supports "
+            f"judge {judge} does not support {', '.join(missing)} scoring; it supports "
             f"{', '.join(sorted(offered))}"
         )
 
@@ -146,14 +150,14 @@ def ask_all(
     """
     if not is_admitted and isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
         raise JudgeSenseError(f"judge {judge.name}: {reason}")
-    wanted = frozenset(scorings)
-    found = enumerate(known.get(request.prompt_id) for request in requests)
-    answers = {index: answer for index, answer in found if answer is not None}
-    left = [index for index in range(len(requests)) if index not in answers]
-    chosen = [requests[index] for index in left]
-    plan = judge.plan(chosen, wanted) if chosen else []
-    batches = ((number, [chosen[i] for i in batch]) for number, batch in enumerate(plan))
+    scoring_set = frozenset(scorings)
+    known_answers = enumerate(known.get(request.prompt_id) for request in requests)
+    answers = {index: answer for index, answer in known_answers if answer is not None}
+    open_indices = [index for index in range(len(requests)) if index not in answers]
+    open_requests = [requests[index] for index in open_indices]
+    plan = judge.plan(open_requests, scoring_set) if open_requests else []
+    batches = ((number, [open_requests[i] for i in batch]) for number, batch in enumerate(plan))
     with watching(judge, watch):
-        for number, batch in judge.judge(batches, wanted):
-            answers.update(zip((left[i] for i in plan[number]), batch, strict=True))
+        for number, batch in judge.judge(batches, scoring_set):
+            answers.update(zip((open_indices[i] for i in plan[number]), batch, strict=True))
     return [answers[index] for index in range(len(requests))]

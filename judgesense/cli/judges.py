@@ -60,9 +60,9 @@ def _list_judges(format: str) -> None:
 
 
 def _list_options(format: str) -> None:
-    from local_judges.options import rows
+    from local_judges.options import setting_rows
 
-    _table(format, "options", ("key", "engines", "default", "meaning"), rows())
+    _table(format, "options", ("key", "engines", "default", "meaning"), setting_rows())
 
 
 def _table(

@@ -334,7 +334,7 @@ def require(how: str, arguments: Mapping[str, object]) -> None:
 def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
     """The options of a judge: its flags that were given, and the values of ``--set``, as YAML."""
     from judgesense.files.documents import parse_yaml
-    from local_judges.options import SEVERAL
+    from local_judges.options import LIST_OPTIONS
 
     values = {key: value for key, value in flags.items() if value is not None}
     for text in settings or ():
@@ -343,7 +343,7 @@ def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any
             raise JudgeSenseError(f"--set {text}: expected KEY=VALUE")
         if key in values:
             raise JudgeSenseError(f"--set {text}: {key} is set twice")
-        if "," in value and key in SEVERAL and not value.startswith("["):
+        if "," in value and key in LIST_OPTIONS and not value.startswith("["):
             value = f"[{value}]"
         values[key] = parse_yaml(value, f"--set {text:.80}") if value else ""
     return values

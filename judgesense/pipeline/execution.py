@@ -164,9 +164,9 @@ def execute(
     with ExitStack() as stack:
         ranks: Ranks | None = None
         if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
-            from local_judges.ranks import joined
+            from local_judges.ranks import join_ranks
 
-            ranks = stack.enter_context(joined())
+            ranks = stack.enter_context(join_ranks())
         if cluster is not None and ranks is not None:
             raise JudgeSenseError("--engine ray starts its own processes; start a single process")
         first = ranks is None or ranks.rank == 0

@@ -16,7 +16,7 @@ from local_judges.api.batches import Batches, custom_id
 from local_judges.api.endpoint import Endpoint, Retry
 from local_judges.api.replies import FatalError
 from local_judges.api.session import Session, event_loop
-from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
+from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, settings_of
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request, RunContext, Watch
 from local_judges.ranks import processes
@@ -60,7 +60,7 @@ class ApiJudge:
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
-        settings = made(ApiOptions, options)
+        settings = settings_of(ApiOptions, options)
         self.options, self.price = settings, settings.price
         self.endpoint = self.endpoint_class(model, settings, retry)
         limits = (settings.requests_per_minute, settings.tokens_per_minute, settings.max_cost)

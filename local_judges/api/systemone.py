@@ -23,7 +23,7 @@ from judgesense.tasks import Task, is_scale
 from local_judges.api.endpoint import Endpoint, Retry
 from local_judges.api.judge import ApiJudge
 from local_judges.api.keys import is_here
-from local_judges.options import SystemOneOptions, made
+from local_judges.options import SystemOneOptions, settings_of
 from local_judges.protocol import Answer, Request
 
 MOST_OPTIONS, MOST_LEVELS = 255, 10
@@ -263,7 +263,7 @@ class SystemOneJudge(ApiJudge):
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
-        settings = made(SystemOneOptions, options).model_dump(exclude_none=True)
+        settings = settings_of(SystemOneOptions, options).model_dump(exclude_none=True)
         url = settings.get("base_url")
         missing = [] if url else ["base_url=URL"]
         if "key_variable" not in settings and not is_here(url):

@@ -24,7 +24,7 @@ from local_judges.local.model_loading import (
     load_model,
 )
 from local_judges.local.option_scoring import shared_prefix
-from local_judges.options import TransformersOptions, made
+from local_judges.options import TransformersOptions, settings_of
 from local_judges.protocol import Answer, Request
 
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 6144, 16384
@@ -50,7 +50,7 @@ class TransformersJudge(LocalModel):
     engine = "transformers"
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
-        chosen = made(TransformersOptions, options)
+        chosen = settings_of(TransformersOptions, options)
         try:
             import torch  # noqa: F401
             import transformers  # noqa: F401

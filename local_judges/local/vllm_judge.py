@@ -29,7 +29,7 @@ from local_judges.local.option_scoring import (
     scores_of,
     tokens_asked,
 )
-from local_judges.options import VLLM_MEMORY, VllmOptions, made
+from local_judges.options import VLLM_MEMORY, VllmOptions, settings_of
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
@@ -54,7 +54,7 @@ class VllmJudge(LocalModel):
     engine = "vllm"
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
-        chosen = made(VllmOptions, options)
+        chosen = settings_of(VllmOptions, options)
         if importlib.util.find_spec("vllm") is None:
             raise MissingExtraError(
                 "vllm",

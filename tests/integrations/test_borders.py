@@ -39,7 +39,7 @@ from judgesense.pipeline.execution import run
 from judgesense.serve.server import Hurried, app_of
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
-from local_judges.options import ApiOptions, made
+from local_judges.options import ApiOptions, settings_of
 from local_judges.progress import progress
 from local_judges.protocol import Answer, Request
 from local_judges.runner import ask_all
@@ -150,8 +150,8 @@ def test_a_run_names_the_models_that_answered(tmp_path: Path) -> None:
 )
 def test_fields_that_are_logged_hold_no_key(body: dict[str, Any]) -> None:
     with pytest.raises(JudgeSenseError, match="must hold no key"):
-        made(ApiOptions, {"style": {"extra_body": body}})
-    made(ApiOptions, {"style": {"extra_body": {"eos_token": "<s>", "keys": ["a"], "n": 1}}})
+        settings_of(ApiOptions, {"style": {"extra_body": body}})
+    settings_of(ApiOptions, {"style": {"extra_body": {"eos_token": "<s>", "keys": ["a"], "n": 1}}})
 
 
 def test_an_archive_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

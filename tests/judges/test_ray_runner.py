@@ -22,7 +22,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import read_log
 from judgesense_dataset.embedded import embedded_items
 from local_judges.api.judge import ApiJudge
-from local_judges.ranks import joined, take_a_gpu
+from local_judges.ranks import join_ranks, take_a_gpu
 from local_judges.ray_runner import RayCluster, RayJudge, cluster_of
 from local_judges.registry import resolve
 
@@ -273,7 +273,7 @@ def test_processes_that_cannot_find_each_other_are_told_so(
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    with pytest.raises(JudgeSenseError, match="torchrun"), joined():
+    with pytest.raises(JudgeSenseError, match="torchrun"), join_ranks():
         pass
 
 

@@ -134,7 +134,7 @@ def test_answers_to_another_judge_or_under_another_scoring_are_not_taken(tmp_pat
     assert not Journal(tmp_path, "two", ["generate"]).read(part).answers
     assert not Journal(tmp_path, "one", ["options"]).read(part).answers
     later.read(part)
-    later.fold(part)
+    later.drop(part)
     assert Journal(tmp_path, "one", ["generate"]).read(part).lost_usd == 0.75
 
 

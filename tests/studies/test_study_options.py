@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.cli.options import configured
 from judgesense.errors import JudgeSenseError
-from local_judges.responder import _resolved
+from local_judges.responder import _resolve_responder
 
 STUDIES = ("judge-sensitivity", "paraphrase-robustness", "answer-matching", "prompt-ranking")
 
@@ -44,7 +44,7 @@ def test_settings_reach_the_judge_and_the_responder() -> None:
     assert configured(["smollm2-135m"], {}) == ["smollm2-135m"]
     (spec,) = configured(["smollm2-135m"], {"dtype": "bfloat16"})
     assert spec.options["dtype"] == "bfloat16"
-    made = _resolved(spec, {"max_tokens": 7, "temperature": None, "seed": 3}, {})
+    made = _resolve_responder(spec, {"max_tokens": 7, "temperature": None, "seed": 3}, {})
     expected = {"dtype": "bfloat16", "max_tokens": 7, "seed": 3, "system_prompt": ""}
     assert {name: made.options[name] for name in expected} == expected
     assert made.options["temperature"] == 0.0
