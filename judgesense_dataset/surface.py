@@ -68,11 +68,11 @@ class Embedder:
             raise MissingExtraError(
                 "sentence-transformers", "data", "measuring semantic similarity"
             ) from error
-        from local_judges.local.gguf_files import no_bars
+        from local_judges.local.gguf_files import hide_progress_bars
 
         if self._model is None:
             try:
-                with no_bars():
+                with hide_progress_bars():
                     self._model = SentenceTransformer(self._place, device="cpu")
             except OSError as error:
                 raise JudgeSenseError(

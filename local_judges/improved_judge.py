@@ -126,38 +126,38 @@ class ImprovedJudge:
             raise JudgeSenseError(f"{self.where}: all judges of a cascade but the last need margin")
         templates = [template.template_id for template in self.entry.templates]
         for part in parts:
-            for what, used, known in (
+            for role, names, known in (
                 ("asks the wording", part.wordings, templates),
                 ("has offsets for the wording", part.offsets, [*templates, OTHER_WORDINGS]),
                 ("asks in the order", part.orders, task.orders),
             ):
-                if absent := [name for name in used if name not in known]:
+                if unknown := [name for name in names if name not in known]:
                     raise JudgeSenseError(
-                        f"{self.where}: the rule {what} {absent[0]!r}, which is not among those of "
-                        f"the task {task.name}: {', '.join(known)}"
+                        f"{self.where}: the rule {role} {unknown[0]!r}, which is not among those "
+                        f"of the task {task.name}: {', '.join(known)}"
                     )
-            alone = {t.template_id for t in self.entry.templates if is_alone(task, t)}
-            if part.ablated and task.comparative and not alone.issuperset(part.wordings):
+            lone_ids = {t.template_id for t in self.entry.templates if is_alone(task, t)}
+            if part.ablated and task.comparative and not lone_ids.issuperset(part.wordings):
                 raise JudgeSenseError(
                     f"{self.where}: the rule is ablated, which needs wordings that show each "
                     "option alone; make the file from such a way of asking, or remove ablated"
                 )
-        if hidden := sorted({*task.options.values()} - self.fields):
+        if unshown := sorted({*task.options.values()} - self.fields):
             raise JudgeSenseError(
-                f"{self.where}: no wording shows {{{hidden[0]}}}, which the task's options name"
+                f"{self.where}: no wording shows {{{unshown[0]}}}, which the task's options name"
             )
 
     @cached_property
     def digest(self) -> str:
         """Eight hex digits of everything that fixes the verdicts, apart from the first judge."""
-        own, *others = self.digests
+        first, *others = self.digests
         if not others:
-            return own
+            return first
         margin, *margins = self.recipe.margins
         names = [judge.get("name") for judge in self.judges[1:]]
         stages = [list(stage) for stage in zip(names, others, margins, strict=True)]
-        stated = json.dumps([own, self.recipe.combine, margin, stages])
-        return hashlib.sha256(stated.encode()).hexdigest()[:8]
+        text = json.dumps([first, self.recipe.combine, margin, stages])
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
@@ -172,18 +172,18 @@ class ImprovedJudge:
     @cached_property
     def base(self) -> Template:
         """The template that items are rendered with: the recipe's first wording."""
-        first = self.recipe.wordings[0]
-        return next(each for each in self.entry.templates if each.template_id == first)
+        first_id = self.recipe.wordings[0]
+        return next(t for t in self.entry.templates if t.template_id == first_id)
 
     def wordings_of(self, *parts: Recipe) -> TaskTemplates:
         """The wordings that recipes ask, after one that shows both options if theirs do not."""
         task, names = self.entry.task, {name for part in parts for name in part.wordings}
-        asked = tuple(t for t in self.entry.templates if t.template_id in names)
-        if any(is_alone(task, template) for template in asked):
-            whole = next((t for t in self.entry.templates if not is_alone(task, t)), None)
-            if whole is not None and whole not in asked:
-                asked = (whole, *asked)
-        return TaskTemplates(task, asked)
+        templates = tuple(t for t in self.entry.templates if t.template_id in names)
+        if any(is_alone(task, template) for template in templates):
+            comparison = next((t for t in self.entry.templates if not is_alone(task, t)), None)
+            if comparison is not None and comparison not in templates:
+                templates = (comparison, *templates)
+        return TaskTemplates(task, templates)
 
     @cached_property
     def wordings(self) -> TaskTemplates:
@@ -257,16 +257,16 @@ def judge_entry(name: str, identity: Plain) -> Plain:
     options = dict(identity)
     if "engine" not in options:
         return {"name": name}
-    stated = {key: options.pop(key) for key in ("judge", "engine", "model")}
-    return {"name": name, **stated, "options": options}
+    source = {key: options.pop(key) for key in ("judge", "engine", "model")}
+    return {"name": name, **source, "options": options}
 
 
 def digest_of(entry: TaskTemplates, recipe: Recipe) -> str:
     """Eight hex digits of a recipe of one judge and the wordings that it may ask."""
     templates = {t.template_id: (t.text, t.layout, dict(t.label_map)) for t in entry.templates}
     task = [entry.task.name, list(entry.task.labels), dict(entry.task.options)]
-    fixed = json.dumps([task, recipe.to_dict(), templates], sort_keys=True)
-    return hashlib.sha256(fixed.encode()).hexdigest()[:8]
+    text = json.dumps([task, recipe.to_dict(), templates], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 _HEAD = """\
@@ -286,14 +286,14 @@ def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
 
 
 def _represent_list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
-    flow = not any(isinstance(each, (dict, list)) for each in value)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=flow)
+    is_flow = not any(isinstance(each, (dict, list)) for each in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=is_flow)
 
 
 def _represent_mapping(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.Node:
-    nested = any(isinstance(each, (dict, list)) for each in value.values())
-    flow = not nested and len(str(value)) < 120 and "text" not in value
-    return dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style=flow)
+    is_nested = any(isinstance(each, (dict, list)) for each in value.values())
+    is_flow = not is_nested and len(str(value)) < 120 and "text" not in value
+    return dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style=is_flow)
 
 
 _Dumper.add_representer(str, _represent_text)
@@ -321,61 +321,61 @@ def read_improved(path: str | Path) -> ImprovedJudge:
 def parse_improved(text: str, where: str) -> ImprovedJudge:
     """The improved judge in the text of a file; ``where`` names it. Raises as
     :func:`read_improved`."""
-    plain = parse_yaml(text, where)
+    content = parse_yaml(text, where)
     marks = {MARK: VERSION, **EARLIER}
-    mark = next((key for key in marks if isinstance(plain, dict) and key in plain), None)
+    mark = next((key for key in marks if isinstance(content, dict) and key in content), None)
     if mark is None:
         raise JudgeSenseError(
             f"{where} is not a judge's file: it lacks the key {MARK}; make one with "
             "judgesense improve RUBRIC --data FILE --judge J --out FILE.yaml"
         )
-    if (version := plain.pop(mark)) != marks[mark]:
+    if (version := content.pop(mark)) != marks[mark]:
         raise JudgeSenseError(
             f"{where}: the file has version {version}, but this JudgeSense reads version "
             f"{marks[mark]}; make the file again with judgesense improve"
         )
-    validate(_File, plain, where, "a judge's file")
+    validate(_File, content, where, "a judge's file")
     # Read as text, so that a label such as YES is no boolean.
     nodes = parse_nodes(text, where).value
     tasks = read_tasks(nodes["tasks"], alone=True)
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a judge's file has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    stages, rules = [plain], [nodes["rule"]]
-    if others := plain.get("others"):
+    stages, rules = [content], [nodes["rule"]]
+    if others := content.get("others"):
         stages += others
         rules += [stage.value["rule"] for stage in nodes["others"].value]
-    if bool(others) != bool(plain.get("combine")):
+    if bool(others) != bool(content.get("combine")):
         raise JudgeSenseError(f"{where}: combine (cascade, jury) and others go together")
     parts = [_recipe(rule, entry, judge) for judge, rule in enumerate(rules)]
     recipe = parts[0]
     if others:
         margins = [stage.get("margin") for stage in stages]
-        recipe = Recipe.together(recipe.name, plain["combine"], parts, margins)
-    stated = ("ask_person", "expected", "data", "card", "search")
+        recipe = Recipe.together(recipe.name, content["combine"], parts, margins)
+    optional = ("ask_person", "expected", "data", "card", "search")
     return ImprovedJudge(
         tuple(stage["judge"] for stage in stages),
         entry,
         recipe,
         where=where,
-        **{key: plain.get(key) or {} for key in stated},
+        **{key: content.get(key) or {} for key in optional},
     )
 
 
 def _recipe(node: YamlNode, entry: TaskTemplates, judge: int) -> Recipe:
-    stated = validate_node(_Rule, node, "the rule")
+    rule = validate_node(_Rule, node, "the rule")
     try:
-        ablated = ", ablated" if stated.ablated and "ablated" not in stated.remedy else ""
+        ablated = ", ablated" if rule.ablated and "ablated" not in rule.remedy else ""
         return Recipe(
-            f"{stated.remedy}{ablated}",
-            tuple(stated.wordings),
-            tuple(stated.orders),
+            f"{rule.remedy}{ablated}",
+            tuple(rule.wordings),
+            tuple(rule.orders),
             entry.task.labels,
-            stated.read,
-            calibrated=bool(stated.offsets),
-            offsets=stated.offsets,
+            rule.read,
+            calibrated=bool(rule.offsets),
+            offsets=rule.offsets,
             judge=judge,
-            ablated=stated.ablated,
+            ablated=rule.ablated,
         )
     except JudgeSenseError as error:
         raise node.fail(str(error)) from error

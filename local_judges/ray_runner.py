@@ -27,11 +27,10 @@ from judgesense.log.schema import PARTS
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import VLLM_MEMORY, RayOptions, validate_settings
+from local_judges.outcome import JudgeOutcome, merge_outcomes
 from local_judges.parts import (
     Interrupted,
-    JudgeOutcome,
     ask_parts,
-    merge_outcomes,
     set_aside_unplanned,
 )
 from local_judges.plan import Part, Requests, plan_parts

@@ -26,10 +26,9 @@ from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import entries
+from local_judges.outcome import JudgeOutcome, merge_outcomes
 from local_judges.parts import (
-    JudgeOutcome,
     ask_parts,
-    merge_outcomes,
     set_aside_unplanned,
 )
 from local_judges.plan import Part, Requests, plan_parts, take_rows

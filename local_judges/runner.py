@@ -16,12 +16,11 @@ from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import PARTS
 from local_judges.journal import Journal
+from local_judges.outcome import JudgeOutcome, merge_outcomes
 from local_judges.parts import (
-    JudgeOutcome,
     Note,
     answers_alone,
     ask_parts,
-    merge_outcomes,
     set_aside_unplanned,
     watching,
 )

@@ -21,10 +21,10 @@ from local_judges.local.option_scoring import (
     MOST_TOKEN_IDS,
     ROOT,
     OptionTrie,
+    needed_tokens,
     option_trie,
     path_to,
     scores_of,
-    tokens_asked,
 )
 from local_judges.protocol import Answer, Request
 
@@ -102,7 +102,7 @@ class TokenScorer:
                 trie = option_trie(
                     self._tokenizer, self.tail, options, self.stop_tokens, reply_form
                 )
-                self._tries[key] = trie, tokens_asked(trie, self.stop_tokens)
+                self._tries[key] = trie, needed_tokens(trie, self.stop_tokens)
             return self._tries[key]
 
     async def ask(

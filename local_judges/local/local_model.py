@@ -62,11 +62,11 @@ class LocalModel:
         self.config = load_config(self.folder).get_text_config()
         self.context = int(getattr(self.config, "max_position_embeddings", None) or 1 << 30)
         # The tokenizer's and the generation configuration's.
-        ends = {self.tokenizer.eos_token_id}
+        stop_tokens = {self.tokenizer.eos_token_id}
         if (self.folder / "generation_config.json").is_file():
             configured = transformers.GenerationConfig.from_pretrained(self.folder).eos_token_id
-            ends.update(configured if isinstance(configured, list) else [configured])
-        self.stop_tokens: list[int] = sorted(ends - {None})
+            stop_tokens.update(configured if isinstance(configured, list) else [configured])
+        self.stop_tokens: list[int] = sorted(stop_tokens - {None})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
         self._tries: dict[tuple[tuple[str, ...], str], OptionTrie] = {}
 
@@ -111,20 +111,20 @@ class LocalModel:
         Thinking stays in the text, with the start that the chat template wrote and with tags that
         are special tokens, so that a reader can separate it from the answer.
         """
-        pieces, kept = [], list[int]()
+        pieces, text_tokens = [], list[int]()
         for token in tokens:
             if token in self._tags:
-                pieces += [self._decode(kept), self._tags[token]]
-                kept = []
+                pieces += [self._decode(text_tokens), self._tags[token]]
+                text_tokens = []
             else:
-                kept.append(token)
-        answer.text = "".join([self.chat.begun, *pieces, self._decode(kept)])
+                text_tokens.append(token)
+        answer.text = "".join([self.chat.begun, *pieces, self._decode(text_tokens)])
         answer.output_tokens = len(tokens)
         answer.truncated = not stopped
 
-    def what_fixes_answers(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """The engine, weights, dtype, prompt format and decoding, as JSON values."""
-        sampled = {"seed": self.decoding.seed} if self.decoding.temperature else {}
+        sampling = {"seed": self.decoding.seed} if self.decoding.temperature else {}
         return {
             "engine": self.engine,
             "weights": self.source.weights,
@@ -134,7 +134,7 @@ class LocalModel:
                 "max_tokens": self.decoding.max_tokens,
                 "temperature": self.decoding.temperature,
                 "stop_tokens": self.stop_tokens,
-                **sampled,
+                **sampling,
             },
         }
 
@@ -144,7 +144,7 @@ class LocalModel:
         import transformers
 
         return {
-            **self.what_fixes_answers(),
+            **self.identity(),
             "name": self.name,
             "origin": self.source.origin,
             "gguf_file": self.source.gguf_file,
@@ -155,8 +155,8 @@ class LocalModel:
 
     def full_name(self, name: str | None) -> str:
         """``name@fingerprint``; the fingerprint is a hash of what fixes the answers."""
-        text = json.dumps(self.what_fixes_answers(), sort_keys=True)
-        return f"{name or self.source.name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        identity = json.dumps(self.identity(), sort_keys=True)
+        return f"{name or self.source.name}@{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))

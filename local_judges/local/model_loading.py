@@ -21,8 +21,8 @@ from local_judges.local.gguf_files import (
     NAMED,
     cache_dir,
     dequantise,
-    installed,
-    no_bars,
+    hide_progress_bars,
+    installed_file,
     sha256_files,
 )
 
@@ -74,11 +74,11 @@ def multiplies_slowly(dtype: Any, device: Any) -> bool:
 
     if device.type != "cpu" or dtype == torch.float32:
         return False
-    supported = {
+    support_check = {
         torch.bfloat16: "_is_mkldnn_bf16_supported",
         torch.float16: "_is_mkldnn_fp16_supported",
     }
-    return not getattr(torch.ops.mkldnn, supported[dtype])()
+    return not getattr(torch.ops.mkldnn, support_check[dtype])()
 
 
 def free_memory(device: str) -> int | None:
@@ -99,12 +99,12 @@ def hardware(device: str) -> dict[str, Any]:
     """The machine, as recorded in ``run.json``."""
     import torch
 
-    facts: dict[str, Any] = {"device": device, "torch_threads": torch.get_num_threads()}
+    record: dict[str, Any] = {"device": device, "torch_threads": torch.get_num_threads()}
     if device.startswith("cuda") or (device == "auto" and torch.cuda.is_available()):
-        facts["gpu"] = torch.cuda.get_device_name(0)
-        facts["gpus"] = torch.cuda.device_count()
-    facts["cpu"] = platform.processor() or platform.machine()
-    return facts
+        record["gpu"] = torch.cuda.get_device_name(0)
+        record["gpus"] = torch.cuda.device_count()
+    record["cpu"] = platform.processor() or platform.machine()
+    return record
 
 
 log = logging.getLogger(__name__)
@@ -133,15 +133,15 @@ def find_model(
 
     Raises JudgeSenseError that lists the places tried.
     """
-    text = str(model)
-    if text in NAMED:
-        packaged, path = NAMED[text], installed(text) if revision is None else None
+    name = str(model)
+    if name in NAMED:
+        packaged, path = NAMED[name], installed_file(name) if revision is None else None
         package = packaged.parts[0][0]
         if path is None:
-            return _from_hub(packaged.hub_id, text, revision, None, package)
+            return _from_hub(packaged.hub_id, name, revision, None, package)
         digest = sha256_files([path])
-        return ModelFiles(text, path.parent, path.name, digest, f"package {package}")
-    path = Path(text).expanduser()
+        return ModelFiles(name, path.parent, path.name, digest, f"package {package}")
+    path = Path(name).expanduser()
     if path.is_file():
         if path.suffix != ".gguf":
             raise JudgeSenseError(
@@ -150,9 +150,9 @@ def find_model(
         return ModelFiles(path.stem, path.parent, path.name, sha256_files([path]), str(path))
     if path.is_dir():
         return _from_folder(path, gguf_file)
-    if path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
+    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise JudgeSenseError(f"no model at {path}: neither a folder nor a .gguf file")
-    return _from_hub(text, text.rsplit("/", 1)[-1], revision, gguf_file)
+    return _from_hub(name, name.rsplit("/", 1)[-1], revision, gguf_file)
 
 
 def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:
@@ -172,9 +172,9 @@ def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:
             f"safetensors files and {len(ggufs)} GGUF files"
         )
     # The same weights with another tokenizer or configuration are another judge.
-    about = [folder / file for file in ("config.json", "tokenizer.json", "tokenizer.model")]
-    whole = [*weights, *(path for path in about if path.is_file())]
-    return ModelFiles(name, folder, None, sha256_files(whole), str(folder))
+    other_files = [folder / file for file in ("config.json", "tokenizer.json", "tokenizer.model")]
+    fingerprinted = [*weights, *(path for path in other_files if path.is_file())]
+    return ModelFiles(name, folder, None, sha256_files(fingerprinted), str(folder))
 
 
 def _from_hub(
@@ -187,16 +187,16 @@ def _from_hub(
     except ImportError as error:
         raise MissingExtraError("huggingface_hub", "local", "judging with a Hub model") from error
 
-    wanted = [*WANTED_FILES[:1], gguf_file] if gguf_file else WANTED_FILES
-    tried = [f"the package {package}"] if package else [f"a local folder {hub_id}"]
+    patterns = [*WANTED_FILES[:1], gguf_file] if gguf_file else WANTED_FILES
+    places = [f"the package {package}"] if package else [f"a local folder {hub_id}"]
     for offline in (True, False):
-        tried.append("the local Hub cache" if offline else "the Hub")
+        places.append("the local Hub cache" if offline else "the Hub")
         try:
             folder = Path(
                 snapshot_download(
                     hub_id,
                     revision=revision,
-                    allow_patterns=wanted,
+                    allow_patterns=patterns,
                     ignore_patterns=["original/*", "consolidated*"],
                     local_files_only=offline,
                 )
@@ -208,10 +208,10 @@ def _from_hub(
             weights = f"{hub_id}@{folder.name}" + (f":{gguf_file}" if gguf_file else "")
             return ModelFiles(name, folder, gguf_file, weights, f"Hub {hub_id}")
         reason = f"it holds no {gguf_file or 'safetensors weights'}"
-    known = ", ".join(NAMED)
+    names = ", ".join(NAMED)
     raise JudgeSenseError(
-        f"unknown model {name!r}: tried {', '.join(tried)} ({reason}). "
-        f"Use a folder, a .gguf file, a Hub id or one of {known}"
+        f"unknown model {name!r}: tried {', '.join(places)} ({reason}). "
+        f"Use a folder, a .gguf file, a Hub id or one of {names}"
     )
 
 
@@ -245,16 +245,16 @@ def plain_folder(source: ModelFiles, dtype: str = "float32") -> Path:
     if (target / "config.json").is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as made:
+    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
         log.warning("dequantising %s; later runs use the copy in the cache", source.gguf_file)
-        dequantise(source.folder / source.gguf_file, Path(made), dtype)
+        dequantise(source.folder / source.gguf_file, Path(temporary), dtype)
         try:
-            Path(made).rename(target)
+            Path(temporary).rename(target)
         except OSError:
             if not (target / "config.json").is_file():  # another process has not made it
                 raise
         else:
-            Path(made).mkdir()  # what TemporaryDirectory will remove
+            Path(temporary).mkdir()  # what TemporaryDirectory will remove
     target.chmod(0o755)
     return target
 
@@ -297,8 +297,8 @@ def load_tokenizer(folder: Path) -> Any:
         ) from error
     for name in ("_vocab", "_merges"):
         # What it was made from: 45 MB for 150,000 tokens, which only Rust's copy of them uses.
-        if tokenizer.is_fast and (held := vars(tokenizer).get(name)):
-            setattr(tokenizer, name, type(held)())
+        if tokenizer.is_fast and (value := vars(tokenizer).get(name)):
+            setattr(tokenizer, name, type(value)())
     return tokenizer
 
 
@@ -317,7 +317,7 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
             f"{free / 1e9:.1f} GB free; use a smaller model, another dtype or another device"
         )
     try:
-        with no_bars():
+        with hide_progress_bars():
             model = transformers.AutoModelForCausalLM.from_pretrained(
                 folder,
                 dtype=getattr(torch, dtype),

@@ -65,8 +65,8 @@ def build_trie(
     """
     if len(set(sequences)) != len(sequences):
         raise JudgeSenseError("two options have the same tokens, so they cannot be told apart")
-    nested = _nested(sequences)
-    if nested and not stop_tokens:
+    is_nested = _has_prefix_pair(sequences)
+    if is_nested and not stop_tokens:
         raise JudgeSenseError(
             "one option begins another, and the model has no end-of-text token to tell them "
             "apart; use options of which none begins another"
@@ -75,17 +75,17 @@ def build_trie(
     index: dict[tuple[int, ...], int] = {(): len(before) + ROOT}
     paths, ends = [], []
     for sequence in sequences:
-        inner = len(sequence) if nested else len(sequence) - 1
+        inner = len(sequence) if is_nested else len(sequence) - 1
         for length in range(1, inner + 1):
             if sequence[:length] not in index:
                 index[sequence[:length]] = len(nodes)
                 nodes.append((sequence[length - 1], index[sequence[: length - 1]]))
         paths.append(tuple((index[sequence[:n]], token) for n, token in enumerate(sequence)))
-        ends.append(index[sequence] if nested else None)
+        ends.append(index[sequence] if is_nested else None)
     return OptionTrie(tuple(nodes), tuple(paths), tuple(ends))
 
 
-def _nested(sequences: Sequence[tuple[int, ...]]) -> bool:
+def _has_prefix_pair(sequences: Sequence[tuple[int, ...]]) -> bool:
     """Whether a sequence begins another."""
     return any(b[: len(a)] == a for a in sequences for b in sequences if len(a) < len(b))
 
@@ -106,16 +106,16 @@ def option_trie(
     """
     before, after = around_answer(reply_form)
     # A model writes a space as a part of the word behind it.
-    shown = before.rstrip(" ")
-    start, gap = tail + shown, before[len(shown) :]
-    begun = tokenise_option(tokenizer, tail, shown) if shown else ()
+    visible = before.rstrip(" ")
+    start, gap = tail + visible, before[len(visible) :]
+    form_tokens = tokenise_option(tokenizer, tail, visible) if visible else ()
     sequences = [tokenise_option(tokenizer, start, gap + option) for option in options]
-    if after.strip() and _nested(sequences):
+    if after.strip() and _has_prefix_pair(sequences):
         sequences = [
             (*tokens, tokenise_option(tokenizer, tail + before + option, after)[0])
             for tokens, option in zip(sequences, options, strict=True)
         ]
-    return build_trie(sequences, stop_tokens, begun)
+    return build_trie(sequences, stop_tokens, form_tokens)
 
 
 def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
@@ -132,10 +132,10 @@ def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
 
     context, joint = encode(tail), encode(tail + option)
     ids = joint[len(context) :] if joint[: len(context)] == context else encode(option)
-    spelt = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
-    if not option.strip() or spelt.strip() != option.strip():
+    decoded = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+    if not option.strip() or decoded.strip() != option.strip():
         raise JudgeSenseError(
-            f"the tokenizer cannot spell the {option!r} option (it decodes to {spelt!r}); use "
+            f"the tokenizer cannot spell the {option!r} option (it decodes to {decoded!r}); use "
             "generate scoring, or options in the vocabulary of this model"
         )
     return tuple(ids)
@@ -149,20 +149,20 @@ def option_logprobs(
     ``logprobs`` are those of ``trie.steps``; ``stop_logprobs[node + 1]`` is the log-probability of
     all stop tokens together, after the root (index 0) and after each inner node.
     """
-    taken = iter(logprobs)
+    values = iter(logprobs)
     scores = []
     for path, end in zip(trie.paths, trie.ends, strict=True):
-        score = sum(next(taken) for _ in path)
+        score = sum(next(values) for _ in path)
         scores.append(score + (stop_logprobs[end + 1] if end is not None else 0.0))
     return tuple(scores)
 
 
-def tokens_asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
+def needed_tokens(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
     """The tokens whose log-probabilities are needed, by the node that they follow.
 
     Raises JudgeSenseError if vLLM does not return as many at one place.
 
-    >>> tokens_asked(build_trie([(5, 6), (5, 7), (8,)], stop_tokens=[2]), [2])
+    >>> needed_tokens(build_trie([(5, 6), (5, 7), (8,)], stop_tokens=[2]), [2])
     {-1: [5, 8], 0: [6, 7]}
     """
     tokens: dict[int, set[int]] = {node: set() for node in (ROOT, *range(len(trie.nodes)))}
@@ -177,7 +177,7 @@ def tokens_asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list
             f"{len(trie.paths)} options differ in {most} tokens at one place, but vLLM returns at "
             f"most {MOST_TOKEN_IDS}; use generate scoring or the engine transformers"
         )
-    return {node: sorted(wanted) for node, wanted in tokens.items() if wanted}
+    return {node: sorted(ids) for node, ids in tokens.items() if ids}
 
 
 def path_to(trie: OptionTrie, node: int) -> list[int]:
@@ -198,7 +198,7 @@ def scores_of(
 ) -> tuple[float, ...]:
     """The log-probabilities of the options in nats.
 
-    ``logprobs_after`` has those of the tokens of :func:`tokens_asked` after each node.
+    ``logprobs_after`` has those of the tokens of :func:`needed_tokens` after each node.
 
     >>> scores_of(build_trie([(5, 6), (8,)], []), {-1: {5: -1.0, 8: -2.0}, 0: {6: -0.5}}, [])
     (-1.5, -2.0)
@@ -208,7 +208,7 @@ def scores_of(
         if end is not None:
             after = [logprobs_after[end][token] for token in stop_tokens]
             best = max(after)
-            stops[end + 1] = best + math.log(sum(math.exp(each - best) for each in after))
+            stops[end + 1] = best + math.log(sum(math.exp(value - best) for value in after))
     return option_logprobs(trie, [logprobs_after[node][token] for node, token in trie.steps], stops)
 
 

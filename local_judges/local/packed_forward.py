@@ -33,25 +33,25 @@ class PrefixGroup:
     """Rows of a layout with similar numbers of new tokens: one attention call per layer."""
 
     def __init__(self, layout: Layout, rows: list[int], device: torch.device) -> None:
-        new = [layout.ends[row] - layout.starts[row] for row in rows]
+        n_new = [layout.ends[row] - layout.starts[row] for row in rows]
         paths = [layout.paths[row] for row in rows]
-        q_length, k_length = max(new), max(map(len, paths))
+        q_length, k_length = max(n_new), max(map(len, paths))
         self.shape = (len(rows), q_length)
         queries = np.zeros((len(rows), q_length), np.int64)
         keys = np.zeros((len(rows), k_length), np.int64)
-        real = np.zeros((len(rows), q_length), bool)
-        seen = np.zeros((len(rows), q_length, k_length), bool)
-        seen[:, :, 0] = True  # padding must see a key, or softmax divides by zero
-        for n, (row, count) in enumerate(zip(rows, new, strict=True)):
+        is_token = np.zeros((len(rows), q_length), bool)
+        is_visible = np.zeros((len(rows), q_length, k_length), bool)
+        is_visible[:, :, 0] = True  # padding must see a key, or softmax divides by zero
+        for n, (row, count) in enumerate(zip(rows, n_new, strict=True)):
             queries[n, :count] = np.arange(layout.starts[row], layout.ends[row])
             keys[n, : len(paths[n])] = paths[n]
-            real[n, :count] = True
-            seen[n, :count, : len(paths[n])] = layout.visible(row)
+            is_token[n, :count] = True
+            is_visible[n, :count, : len(paths[n])] = layout.visible(row)
         self._positions = layout.positions[queries][:, :, None], layout.positions[keys][:, None, :]
-        self._seen, self._masks = seen, {}  # type: tuple[np.ndarray, dict[Any, torch.Tensor]]
+        self._seen, self._masks = is_visible, {}  # type: tuple[np.ndarray, dict[Any, torch.Tensor]]
         self.queries = torch.from_numpy(queries).to(device)
         self.keys = torch.from_numpy(keys).to(device)
-        self.real = torch.from_numpy(np.flatnonzero(real)).to(device)
+        self.real = torch.from_numpy(np.flatnonzero(is_token)).to(device)
         self.targets = self.queries.flatten()[self.real]
 
     def mask(self, like: torch.Tensor, window: int | None) -> torch.Tensor:
@@ -93,9 +93,9 @@ class Layout:
         self.last: list[int] = []
         self.paths: list[np.ndarray] = []
         positions: list[int] = []
-        before: Sequence[int] = ()
+        previous: Sequence[int] = ()
         for prompt, trie in zip(prompts, tries, strict=True):
-            shared = shared_prefix(before, prompt)
+            shared = shared_prefix(previous, prompt)
             start = len(self.tokens)
             self.tokens.extend(prompt[shared:])
             positions.extend(range(shared, len(prompt)))
@@ -107,7 +107,7 @@ class Layout:
             self.starts.append(start)
             self.ends.append(len(self.tokens))
             self.paths.append(np.concatenate([inherited, np.arange(start, len(self.tokens))]))
-            before = prompt
+            previous = prompt
         self.positions = np.asarray(positions, np.int64)
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] | None = {} if keep_cache else None
         self.groups = [PrefixGroup(self, rows, device) for rows in self._similar_rows()]
@@ -207,8 +207,8 @@ class Continuation:
         for place, row in zip(free, moved, strict=True):
             order[place] = row
         if free:
-            for held in (pair for layer in self.cache.values() for pair in layer):
-                held[free] = held[moved]
+            for keys_or_values in (pair for layer in self.cache.values() for pair in layer):
+                keys_or_values[free] = keys_or_values[moved]
         self.lengths = self.lengths[order]
         return order
 

@@ -61,22 +61,22 @@ def prepack(model: nn.Module) -> int:
     """
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return 0
-    _keep_few_kernels()
-    done = 0
+    _limit_kernels()
+    n_replaced = 0
     for parent in list(model.modules()):
         for name, layer in parent.named_children():
-            if _replaceable(layer):
+            if _is_replaceable(layer):
                 try:
                     setattr(parent, name, PrepackedLinear(layer))
                 except (AttributeError, NotImplementedError, RuntimeError):
-                    return done  # this build of torch has no such operator
-                done += 1
-    if done:
+                    return n_replaced  # this build of torch has no such operator
+                n_replaced += 1
+    if n_replaced:
         split_mlps(model)
-    return done
+    return n_replaced
 
 
-def _keep_few_kernels() -> None:
+def _limit_kernels() -> None:
     """Keep KERNELS kernels in memory, instead of torch's and oneDNN's 1,024 each.
 
     Each number of rows has kernels of its own, of nearly a megabyte with their buffers, and hardly
@@ -87,7 +87,7 @@ def _keep_few_kernels() -> None:
         os.environ.setdefault(name, str(KERNELS))
 
 
-def _replaceable(layer: nn.Module) -> bool:
+def _is_replaceable(layer: nn.Module) -> bool:
     """Whether a layer is exactly a linear layer that oneDNN multiplies natively."""
     if type(layer) is not nn.Linear or layer._forward_hooks or layer._forward_pre_hooks:
         return False

@@ -50,16 +50,16 @@ class TransformersJudge(LocalModel):
     engine = "transformers"
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
-        chosen = settings_of(TransformersOptions, options)
+        settings = settings_of(TransformersOptions, options)
         try:
             import torch  # noqa: F401
             import transformers  # noqa: F401
         except ImportError as error:
             raise MissingExtraError(error.name or "torch", "local", "a local judge") from error
-        self.device = choose_device(chosen.device)
-        source = find_model(model, revision=chosen.revision, gguf_file=chosen.gguf_file)
-        super().__init__(source, choose_dtype(chosen.dtype, self.device), chosen)
-        self.batch_tokens = chosen.batch_tokens or (
+        self.device = choose_device(settings.device)
+        source = find_model(model, revision=settings.revision, gguf_file=settings.gguf_file)
+        super().__init__(source, choose_dtype(settings.dtype, self.device), settings)
+        self.batch_tokens = settings.batch_tokens or (
             CPU_BATCH_TOKENS if self.device == "cpu" else GPU_BATCH_TOKENS
         )
         self.counters: Counter[str] = Counter()
@@ -82,28 +82,26 @@ class TransformersJudge(LocalModel):
         Raises JudgeSenseError if the vocabulary cannot spell an option.
         """
         order = sorted(range(len(requests)), key=lambda n: requests[n].text)
-        longer = self.decoding.max_tokens if "generate" in scorings else 0
+        most_generated = self.decoding.max_tokens if "generate" in scorings else 0
         batches: list[Sequence[int]] = []
         batch: list[int] = []
-        new = longest = 0
-        before: list[int] = []
+        n_new = longest = 0
+        previous: list[int] = []
         for chunk in (order[n : n + 1024] for n in range(0, len(order), 1024)):
             for n, tokens in zip(chunk, self.encode([requests[m] for m in chunk]), strict=True):
-                nodes = 0
-                if "options" in scorings:
-                    nodes = len(self.trie(requests[n]).nodes)
-                added = len(tokens) - shared_prefix(before, tokens) + nodes
-                whole = len(tokens) + longer
-                longest = max(longest, whole)
-                padded = (len(batch) + 1) * longest if longer else 0
-                full = new + added > self.batch_tokens or padded > _CACHE_FACTOR * self.batch_tokens
-                if batch and full:
+                n_nodes = len(self.trie(requests[n]).nodes) if "options" in scorings else 0
+                n_added = len(tokens) - shared_prefix(previous, tokens) + n_nodes
+                n_tokens = len(tokens) + most_generated
+                longest = max(longest, n_tokens)
+                padded = (len(batch) + 1) * longest if most_generated else 0
+                is_full = n_new + n_added > self.batch_tokens
+                if batch and (is_full or padded > _CACHE_FACTOR * self.batch_tokens):
                     batches.append(batch)
-                    batch, new, longest = [], 0, whole
-                    added = len(tokens) + nodes
+                    batch, n_new, longest = [], 0, n_tokens
+                    n_added = len(tokens) + n_nodes
                 batch.append(n)
-                new += added
-                before = tokens
+                n_new += n_added
+                previous = tokens
         return [*batches, batch] if batch else batches
 
     def judge(

@@ -25,9 +25,9 @@ from local_judges.local.model_loading import ModelFiles, find_model, hardware
 from local_judges.local.option_scoring import (
     ROOT,
     OptionTrie,
+    needed_tokens,
     path_to,
     scores_of,
-    tokens_asked,
 )
 from local_judges.options import VLLM_MEMORY, VllmOptions, settings_of
 from local_judges.plan import plan_by_count
@@ -54,7 +54,7 @@ class VllmJudge(LocalModel):
     engine = "vllm"
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
-        chosen = settings_of(VllmOptions, options)
+        settings = settings_of(VllmOptions, options)
         if importlib.util.find_spec("vllm") is None:
             raise MissingExtraError(
                 "vllm",
@@ -68,44 +68,44 @@ class VllmJudge(LocalModel):
         # From vLLM's platform, not from torch: CUDA must not start in this process.
         gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
         self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
-        self.load_format, self.quantization = chosen.load_format, chosen.quantization
-        self.structured = chosen.structured
+        self.load_format, self.quantization = settings.load_format, settings.quantization
+        self.structured = settings.structured
         source = (
-            _dummy_source(Path(model), chosen.seed)
-            if chosen.load_format == "dummy"
-            else find_model(model, revision=chosen.revision, gguf_file=chosen.gguf_file)
+            _dummy_source(Path(model), settings.seed)
+            if settings.load_format == "dummy"
+            else find_model(model, revision=settings.revision, gguf_file=settings.gguf_file)
         )
-        dtype: str | None = chosen.dtype
+        dtype: str | None = settings.dtype
         if dtype in (None, "auto"):
             import torch
 
             half = "bfloat16" if torch.bfloat16 in platform.supported_dtypes else "float16"
             dtype = "float32" if platform.is_cpu() else half
-        super().__init__(source, dtype, chosen)
-        if chosen.max_model_len is not None and chosen.max_model_len > self.context:
+        super().__init__(source, dtype, settings)
+        if settings.max_model_len is not None and settings.max_model_len > self.context:
             raise JudgeSenseError(
                 f"max_model_len must be at most {self.context}, the model's context, got "
-                f"{chosen.max_model_len}"
+                f"{settings.max_model_len}"
             )
-        self.context = chosen.max_model_len or min(self.context, LONGEST)
+        self.context = settings.max_model_len or min(self.context, LONGEST)
         self.settings: dict[str, Any] = {
-            "tensor_parallel_size": chosen.tensor_parallel_size,
-            "pipeline_parallel_size": chosen.pipeline_parallel_size,
-            "distributed_executor_backend": chosen.distributed_executor_backend,
-            "gpu_memory_utilization": chosen.gpu_memory_utilization or VLLM_MEMORY,
-            "max_num_seqs": chosen.max_num_seqs or (64 if self.device == "cpu" else None),
+            "tensor_parallel_size": settings.tensor_parallel_size,
+            "pipeline_parallel_size": settings.pipeline_parallel_size,
+            "distributed_executor_backend": settings.distributed_executor_backend,
+            "gpu_memory_utilization": settings.gpu_memory_utilization or VLLM_MEMORY,
+            "max_num_seqs": settings.max_num_seqs or (64 if self.device == "cpu" else None),
             # Prefixes are shared in whole blocks, which by default have 128 tokens on a CPU.
             "block_size": 32 if self.device == "cpu" else None,
-            "enforce_eager": chosen.enforce_eager,
+            "enforce_eager": settings.enforce_eager,
         }
         self.counters: Counter[str] = Counter()
         self._llm: Any = None
         self.name = self.full_name(name)
 
-    def what_fixes_answers(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """The model and its decoding, with quantisation while loading and batch invariance."""
         return {
-            **super().what_fixes_answers(),
+            **super().identity(),
             "quantization": self.quantization,
             **({} if self.structured else {"structured": False}),
             "batch_invariant": self.batch_invariant,
@@ -116,14 +116,14 @@ class VllmJudge(LocalModel):
         from importlib.metadata import packages_distributions, version
 
         package = packages_distributions()["vllm"][0]
-        described = super().describe()
+        description = super().describe()
         return {
-            **described,
+            **description,
             "load_format": self.load_format,
             "prefix_caching": True,
             **self.settings,
             "hardware": self.hardware,
-            "versions": {package: version(package), **described["versions"]},
+            "versions": {package: version(package), **description["versions"]},
         }
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
@@ -138,7 +138,7 @@ class VllmJudge(LocalModel):
             kinds.setdefault((request.options, request.reply_form), request)
         if "options" in scorings:
             for request in kinds.values():
-                tokens_asked(self.trie(request), self.stop_tokens)
+                needed_tokens(self.trie(request), self.stop_tokens)
         order = sorted(range(len(texts)), key=texts.__getitem__)
         return [[order[n] for n in batch] for batch in plan_by_count(len(order), BATCH)]
 
@@ -149,37 +149,42 @@ class VllmJudge(LocalModel):
 
         ``latency_s`` is the time since the previous batch divided by the prompts of the batch.
         """
-        source, engine = iter(batches), None
-        open_: dict[int, _Batch] = {}
-        ahead, more, before = 0, True, time.perf_counter()
+        new_batches, engine = iter(batches), None
+        open_batches: dict[int, _Batch] = {}
+        queue_size, has_more, last_finish = 0, True, time.perf_counter()
         try:
-            while more or open_:
-                while more and (engine is None or engine.get_num_unfinished_requests() < ahead):
-                    entry = next(source, None)
-                    if entry is None:
-                        more = False
+            while has_more or open_batches:
+                while has_more and (
+                    engine is None or engine.get_num_unfinished_requests() < queue_size
+                ):
+                    next_batch = next(new_batches, None)
+                    if next_batch is None:
+                        has_more = False
                         break
                     if engine is None:
                         engine = self.llm.llm_engine
-                        before = time.perf_counter()
+                        last_finish = time.perf_counter()
                         # For each slot of the engine, one request runs and one waits.
-                        ahead = 2 * engine.vllm_config.scheduler_config.max_num_seqs
-                    open_[entry[0]] = self._begin(engine, *entry, scorings)
-                for number in [number for number, batch in open_.items() if not batch.waiting]:
-                    batch, now = open_.pop(number), time.perf_counter()
+                        queue_size = 2 * engine.vllm_config.scheduler_config.max_num_seqs
+                    open_batches[next_batch[0]] = self._begin(engine, *next_batch, scorings)
+                finished = [n for n, batch in open_batches.items() if not batch.waiting]
+                for number in finished:
+                    batch, now = open_batches.pop(number), time.perf_counter()
                     for answer in batch.answers:
-                        answer.latency_s = (now - before) / len(batch.answers)
-                    before = now
+                        answer.latency_s = (now - last_finish) / len(batch.answers)
+                    last_finish = now
                     yield number, batch.answers
-                if open_ and engine is not None:
-                    for output in self._step(engine):
+                if open_batches and engine is not None:
+                    for output in self._next_outputs(engine):
                         if output.finished:
                             number, place, node = map(int, output.request_id.split(":"))
-                            self._take(open_[number], place, node, output)
+                            self._store(open_batches[number], place, node, output)
         except GeneratorExit:  # the caller stopped: free the engine for another run
-            left = [f"{number}:{key}" for number, batch in open_.items() for key in batch.waiting]
-            if engine is not None and left:
-                engine.abort_request(left)
+            open_requests = [
+                f"{n}:{key}" for n, batch in open_batches.items() for key in batch.waiting
+            ]
+            if engine is not None and open_requests:
+                engine.abort_request(open_requests)
             raise
 
     def close(self) -> None:
@@ -217,7 +222,7 @@ class VllmJudge(LocalModel):
                 ) from error
         return self._llm
 
-    def _step(self, engine: Any) -> list[Any]:
+    def _next_outputs(self, engine: Any) -> list[Any]:
         """The requests that the engine has finished since the last step."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
@@ -244,17 +249,17 @@ class VllmJudge(LocalModel):
             answer.error = self.too_long(tokens, trie, writes)
             if answer.error is not None:
                 continue
-            wanted = tokens_asked(trie, self.stop_tokens) if trie else {}
-            batch.tries[place], batch.scored[place] = trie, frozenset(wanted)
+            tokens_by_node = needed_tokens(trie, self.stop_tokens) if trie else {}
+            batch.tries[place], batch.scored[place] = trie, frozenset(tokens_by_node)
             # Inside the form of a reply, nothing is scored at the root.
-            for node in dict.fromkeys((*wanted, ROOT) if writes else wanted):
-                read = [*tokens, *(path_to(trie, node) if trie else ())]
+            for node in dict.fromkeys((*tokens_by_node, ROOT) if writes else tokens_by_node):
+                prompt_tokens = [*tokens, *(path_to(trie, node) if trie else ())]
                 key = f"{place}:{node}"
                 batch.waiting.add(key)
                 engine.add_request(
                     f"{number}:{key}",
-                    {"prompt_token_ids": read},
-                    self._params(request, wanted.get(node), writes and node == ROOT),
+                    {"prompt_token_ids": prompt_tokens},
+                    self._params(request, tokens_by_node.get(node), writes and node == ROOT),
                 )
         return batch
 
@@ -262,41 +267,41 @@ class VllmJudge(LocalModel):
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        held: dict[str, Any] = {}
+        structured: dict[str, Any] = {}
         # A model that thinks first cannot be held to JSON from its first token.
         if request.schema and writes and self.structured and not self.chat.thinks:
             from vllm.sampling_params import StructuredOutputsParams
 
-            held = {"structured_outputs": StructuredOutputsParams(json=request.schema)}
-        drawn = writes and self.decoding.temperature > 0
-        seed = self.decoding.seed_of(request.prompt_id, request.repeat) >> 1 if drawn else None
+            structured = {"structured_outputs": StructuredOutputsParams(json=request.schema)}
+        is_sampled = writes and self.decoding.temperature > 0
+        seed = self.decoding.seed_of(request.prompt_id, request.repeat) >> 1 if is_sampled else None
         return SamplingParams(
             max_tokens=self.decoding.max_tokens if writes else 1,
-            temperature=self.decoding.temperature if drawn else 0.0,
+            temperature=self.decoding.temperature if is_sampled else 0.0,
             seed=seed,
             stop_token_ids=self.stop_tokens,
             logprob_token_ids=token_ids,
-            **held,
+            **structured,
             flat_logprobs=True,
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
 
-    def _take(self, batch: _Batch, place: int, node: int, output: Any) -> None:
+    def _store(self, batch: _Batch, place: int, node: int, output: Any) -> None:
         """Store the result of one request; the last one of a prompt completes its options."""
-        written, trie, answer = output.outputs[0], batch.tries[place], batch.answers[place]
+        completion, trie, answer = output.outputs[0], batch.tries[place], batch.answers[place]
         batch.waiting.discard(f"{place}:{node}")
         cached = output.num_cached_tokens or 0
         self.counters["prefilled_tokens"] += len(output.prompt_token_ids) - cached
-        self.counters["decoded_tokens"] += len(written.token_ids) - 1
+        self.counters["decoded_tokens"] += len(completion.token_ids) - 1
         if trie is not None and node in batch.scored[place]:
             logprobs_of = batch.logprobs_of.setdefault(place, {})
-            logprobs_of[node] = {token: each.logprob for token, each in written.logprobs[0].items()}
+            logprobs_of[node] = {t: entry.logprob for t, entry in completion.logprobs[0].items()}
             if len(logprobs_of) == len(batch.scored[place]):
                 self.score(answer, scores_of(trie, batch.logprobs_of.pop(place), self.stop_tokens))
         if node == ROOT and batch.writes:
-            stopped = bool(written.token_ids) and written.token_ids[-1] in self.stop_tokens
-            self.write(answer, written.token_ids[: -1 if stopped else None], stopped)
+            stopped = bool(completion.token_ids) and completion.token_ids[-1] in self.stop_tokens
+            self.write(answer, completion.token_ids[: -1 if stopped else None], stopped)
 
 
 @dataclass(slots=True)
