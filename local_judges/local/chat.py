@@ -50,7 +50,7 @@ class ChatFormat:
             self.kind = "plain"
             starts = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
             start = tokenizer.bos_token if starts else ""
-            rendered = f"{start}{_system_prefix(system)}{_MARK}\n"
+            rendered: str | None = f"{start}{_system_prefix(system)}{_MARK}\n"
         else:
             self.kind = "chat"
             rendered = self._render(system, _MARK)
