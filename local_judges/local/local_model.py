@@ -122,7 +122,7 @@ class LocalModel:
         answer.output_tokens = len(tokens)
         answer.truncated = not stopped
 
-    def identity(self) -> dict[str, Any]:
+    def answer_settings(self) -> dict[str, Any]:
         """The engine, weights, dtype, prompt format and decoding, as JSON values."""
         sampling = {"seed": self.decoding.seed} if self.decoding.temperature else {}
         return {
@@ -144,7 +144,7 @@ class LocalModel:
         import transformers
 
         return {
-            **self.identity(),
+            **self.answer_settings(),
             "name": self.name,
             "origin": self.source.origin,
             "gguf_file": self.source.gguf_file,
@@ -155,8 +155,8 @@ class LocalModel:
 
     def full_name(self, name: str | None) -> str:
         """``name@fingerprint``; the fingerprint is a hash of what fixes the answers."""
-        identity = json.dumps(self.identity(), sort_keys=True)
-        return f"{name or self.source.name}@{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+        settings = json.dumps(self.answer_settings(), sort_keys=True)
+        return f"{name or self.source.name}@{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))

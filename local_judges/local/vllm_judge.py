@@ -102,10 +102,10 @@ class VllmJudge(LocalModel):
         self._llm: Any = None
         self.name = self.full_name(name)
 
-    def identity(self) -> dict[str, Any]:
+    def answer_settings(self) -> dict[str, Any]:
         """The model and its decoding, with quantisation while loading and batch invariance."""
         return {
-            **super().identity(),
+            **super().answer_settings(),
             "quantization": self.quantization,
             **({} if self.structured else {"structured": False}),
             "batch_invariant": self.batch_invariant,
