@@ -50,15 +50,16 @@ def eval_file(folder: Path, repo_id: str) -> bytes | None:
     tasks = []
     for task in configs(folder).keys() - {ALL, REJECTED, PROMPTS}:
         rows = read_config(folder, task)
-        answers = rows["expected_a"] if "expected_a" in rows.column_names else None
-        if answers is not None and rows.num_rows and not answers.null_count:
+        expected = rows["expected_a"] if "expected_a" in rows.column_names else None
+        if expected is not None and rows.num_rows and not expected.null_count:
             tasks.append(task)
     if not tasks:
         return None
-    head = {"name": repo_id.rpartition("/")[2], "description": _DESCRIPTION}
+    header = {"name": repo_id.rpartition("/")[2], "description": _DESCRIPTION}
     # A framework of the Hub's list is asked for; other names are refused.
-    head["evaluation_framework"] = "inspect-ai"
-    return _dump({**head, "tasks": [{"id": at, "config": at, **_TASK} for at in sorted(tasks)]})
+    header["evaluation_framework"] = "inspect-ai"
+    entries = [{"id": name, "config": name, **_TASK} for name in sorted(tasks)]
+    return _dump({**header, "tasks": entries})
 
 
 def result_files(report: ReportContents, repo_id: str, name: str) -> dict[str, bytes]:
@@ -78,7 +79,7 @@ def result_files(report: ReportContents, repo_id: str, name: str) -> dict[str, b
     files = {}
     for judge in record.get("judges") or []:
         model = hub_model(judge["name"], judge.get("describe") or {})
-        own = [one for one in report.assessments if one.judge == judge["name"]]
+        assessments = [a for a in report.assessments if a.judge == judge["name"]]
         entries = [
             {
                 "dataset": {**benchmark, "task_id": task},
@@ -87,37 +88,37 @@ def result_files(report: ReportContents, repo_id: str, name: str) -> dict[str, b
                 "source": source,
                 "notes": notes,
             }
-            for task, value, notes in _values(own)
+            for task, value, notes in _values(assessments)
         ]
         if model is not None and entries:
             files[f"{RESULTS_FOLDER}/{model.replace('/', '--')}.yaml"] = _dump(entries)
     return files
 
 
-def _values(own: list[Assessment]) -> Iterator[tuple[str, float, str]]:
+def _values(assessments: list[Assessment]) -> Iterator[tuple[str, float, str]]:
     """Task, share of right verdicts and notes, of generated text where a task has it."""
-    seen = set()
-    for one in sorted(own, key=lambda each: (each.task, each.scoring)):
-        accuracy, cell = one.card.checks["right"].details.get("accuracy"), one.mapped
-        if accuracy is None or one.task in seen:
+    seen_tasks = set()
+    for assessment in sorted(assessments, key=lambda a: (a.task, a.scoring)):
+        accuracy, cell = assessment.card.checks["right"].details.get("accuracy"), assessment.mapped
+        if accuracy is None or assessment.task in seen_tasks:
             continue
-        seen.add(one.task)
-        notes = f"{one.scoring}; all wordings and option orders"
+        seen_tasks.add(assessment.task)
+        notes = f"{assessment.scoring}; all wordings and option orders"
         if cell.degenerate is not None:
             notes += "; gives one label only"
         elif cell.jss is not None:
-            ends = interval(cell.ci_low, cell.ci_high)
-            notes += f"; same verdict after rewording (JSS) {number(cell.jss)} {ends}"
-        yield one.task, accuracy, notes
+            bounds = interval(cell.ci_low, cell.ci_high)
+            notes += f"; same verdict after rewording (JSS) {number(cell.jss)} {bounds}"
+        yield assessment.task, accuracy, notes
 
 
-def hub_model(judge: str, about: Mapping[str, Any]) -> str | None:
+def hub_model(judge: str, description: Mapping[str, Any]) -> str | None:
     """The Hub name of a judge's model: where it came from, or where its package's came from."""
-    origin = str(about.get("origin", ""))
+    origin = str(description.get("origin", ""))
     hub_id = origin.removeprefix("Hub ") if origin.startswith("Hub ") else ""
-    packaged = NAMED.get(judge.partition("@")[0])
-    if packaged and (origin.startswith("package ") or about.get("weights") == packaged.sha256):
-        hub_id = packaged.hub_id
+    package = NAMED.get(judge.partition("@")[0])
+    if package and (origin.startswith("package ") or description.get("weights") == package.sha256):
+        hub_id = package.hub_id
     return hub_id if _HUB_ID.fullmatch(hub_id) else None
 
 

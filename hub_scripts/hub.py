@@ -42,8 +42,8 @@ def hub_client(purpose: str = "publishing") -> Any:
 
 def transport_errors() -> tuple[type[Exception], ...]:
     """Errors of the client's HTTP library: httpx up to huggingface_hub 1, httpx2 from 2 on."""
-    loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    return (ConnectionError, *(module.TransportError for module in loaded if module is not None))
+    modules = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    return (ConnectionError, *(module.TransportError for module in modules if module is not None))
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class Changes:
 
     def lines(self) -> list[str]:
         """One line per file, ordered by path: ``+`` new, ``~`` changed, ``-`` removed."""
-        marked = [(path, "+") for path in self.added]
-        marked += [(path, "~") for path in self.changed]
-        marked += [(path, "-") for path in self.removed]
-        return [f"  {mark} {path}" for path, mark in sorted(marked)]
+        marks = [(path, "+") for path in self.added]
+        marks += [(path, "~") for path in self.changed]
+        marks += [(path, "-") for path in self.removed]
+        return [f"  {mark} {path}" for path, mark in sorted(marks)]
 
 
 def diff(publication: Publication, remote: Mapping[str, str]) -> Changes:
@@ -129,15 +129,15 @@ class PublishOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON values, without the contents of files."""
-        publication, facts = self.publication, dict(vars(self))
-        del facts["publication"], facts["changes"]
+        publication, fields = self.publication, dict(vars(self))
+        del fields["publication"], fields["changes"]
         return {
             "repo_id": publication.repo_id,
             "repo_type": publication.repo_type,
             "tag": publication.tag,
             "notes": list(publication.notes),
             **vars(self.changes),
-            **facts,
+            **fields,
         }
 
 
@@ -189,13 +189,13 @@ def publish(
             head, changes = repository.compare()
             return _commit(repository, changes, head, "new")
         if pull_request:
-            return _offer(repository, changes, head)
+            return _propose(repository, changes, head)
         try:
             return _commit(repository, changes, head)
         except hub.errors.HfHubHTTPError as error:
             if error.response.status_code != 403 or not publication.shared:
                 raise
-            return _offer(repository, changes, head)
+            return _propose(repository, changes, head)
 
 
 def _commit(
@@ -207,29 +207,29 @@ def _commit(
     tag, elsewhere = publication.tag, None
     if tag is not None:
         refs = repository.api.list_repo_refs(**repository.where)
-        tags = {each.name: each.target_commit for each in refs.tags}
+        tags = {ref.name: ref.target_commit for ref in refs.tags}
         if tag in tags:
             elsewhere = tags[tag] if tags[tag] != (commit or head) else None
             tag = None
         else:
-            where = {**repository.where, "revision": commit or head}
-            repository.api.create_tag(**where, tag=tag, exist_ok=True)
+            place = {**repository.where, "revision": commit or head}
+            repository.api.create_tag(**place, tag=tag, exist_ok=True)
     return PublishOutcome(publication, changes, remote, commit, tag, elsewhere)
 
 
-def _offer(repository: _Repository, changes: Changes, head: str | None) -> PublishOutcome:
+def _propose(repository: _Repository, changes: Changes, head: str | None) -> PublishOutcome:
     """Open a pull request, or update our open one with the same title."""
     publication, commit, url = repository.publication, None, None
     if changes:
-        open_ones = repository.api.get_repo_discussions(
+        pull_requests = repository.api.get_repo_discussions(
             **repository.where,
             author=repository.api.whoami()["name"],
             discussion_type="pull_request",
             discussion_status="open",
         )
-        ours = [each for each in open_ones if each.title == publication.message]
-        if ours:
-            url, revision = ours[0].url, ours[0].git_reference
+        own_requests = [pr for pr in pull_requests if pr.title == publication.message]
+        if own_requests:
+            url, revision = own_requests[0].url, own_requests[0].git_reference
             head, changes = repository.compare(revision)
             commit = repository.commit(changes, head, revision=revision).oid if changes else None
         else:
@@ -292,38 +292,38 @@ class _Repository:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Turn the client's errors into one line that says what to do."""
-        raised = self._hub.errors
+        hub_errors = self._hub.errors
         try:
             yield
-        except raised.OfflineModeIsEnabled:
+        except hub_errors.OfflineModeIsEnabled:
             raise UnreachableError(
                 "HF_HUB_OFFLINE switches the Hub off; unset it, or see what would be published "
                 "with --dry-run"
             ) from None
-        except raised.RepositoryNotFoundError:
+        except hub_errors.RepositoryNotFoundError:
             raise JudgeSenseError(
                 f"the Hub shows no {self} to this token; use a token that may write there"
             ) from None
-        except raised.HfHubHTTPError as error:
-            raise JudgeSenseError(self._refusal(error)) from error
+        except hub_errors.HfHubHTTPError as error:
+            raise JudgeSenseError(self._refusal_text(error)) from error
         except RuntimeError as error:
             # The client wraps errors of the upload of a large file.
             cause = error.__cause__
-            if isinstance(cause, raised.HfHubHTTPError):
-                raise JudgeSenseError(self._refusal(cause)) from error
+            if isinstance(cause, hub_errors.HfHubHTTPError):
+                raise JudgeSenseError(self._refusal_text(cause)) from error
             if not isinstance(cause, transport_errors()):
                 raise
-            raise UnreachableError(self._out_of_reach(cause)) from error
+            raise UnreachableError(self._unreachable_text(cause)) from error
         except transport_errors() as error:
-            raise UnreachableError(self._out_of_reach(error)) from error
+            raise UnreachableError(self._unreachable_text(error)) from error
 
-    def _out_of_reach(self, error: BaseException) -> str:
+    def _unreachable_text(self, error: BaseException) -> str:
         return (
             f"the Hub at {self._hub.constants.ENDPOINT} cannot be reached ({type(error).__name__});"
             " check the network, then rerun the same command to resume"
         )
 
-    def _refusal(self, error: Any) -> str:
+    def _refusal_text(self, error: Any) -> str:
         status = error.response.status_code
         reasons = {
             401: "the Hub rejects the token; create a new one and log in with `hf auth login`",
@@ -337,5 +337,5 @@ class _Repository:
         if status == 429 or status >= 500:
             return f"the Hub is busy ({status}); wait a little, then rerun the command to resume"
         reason = str(error.server_message or "").strip().split("\n")[0]
-        refused = f"the Hub refused the {self} ({status}{': ' + reason if reason else ''})"
-        return reasons.get(status, refused)
+        other = f"the Hub refused the {self} ({status}{': ' + reason if reason else ''})"
+        return reasons.get(status, other)

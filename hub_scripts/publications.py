@@ -24,7 +24,7 @@ from judgesense_dataset.load import load_benchmark
 TAG = f"v{__version__}"
 
 REQUIREMENTS = "requirements.txt"
-_CORE = re.compile(r"^judgesense(\[[^\]]*\])?.*$", re.M)
+_CORE_REQUIREMENT = re.compile(r"^judgesense(\[[^\]]*\])?.*$", re.M)
 
 
 def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> Publication:
@@ -43,24 +43,20 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
             "Parquet files); make one with: judgesense dataset build --out DIR"
         )
     load_benchmark(folder)
-    errors = [
-        (name, finding)
-        for name, task in (audit(folder).tasks.items() if audited else ())
-        for finding in task.findings
-        if finding.severity == ERROR
-    ]
-    if errors:
+    tasks = audit(folder).tasks.items() if audited else ()
+    findings = [(name, finding) for name, task in tasks for finding in task.findings]
+    if errors := [(name, finding) for name, finding in findings if finding.severity == ERROR]:
         name, finding = errors[0]
         more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
         raise JudgeSenseError(
             f"the audit of {folder} finds errors, the first in {name}: {finding.code}: "
             f"{finding.message}{more}; list them with: judgesense dataset audit {folder}"
         )
-    data = {path for files in configs(folder).values() for path in files}
+    data_files = {path for files in configs(folder).values() for path in files}
     files: dict[str, Content] = {README: folder / README}
-    files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
-    if (declared := eval_file(folder, repo_id)) is not None:
-        files[EVAL_FILE] = declared
+    files |= {path.relative_to(folder).as_posix(): path for path in sorted(data_files)}
+    if (tasks_file := eval_file(folder, repo_id)) is not None:
+        files[EVAL_FILE] = tasks_file
     return Publication(
         repo_id=repo_id,
         repo_type="dataset",
@@ -109,12 +105,12 @@ def metric_publications(
         site = f"{hub_client().constants.ENDPOINT}/spaces/{repo_id}/resolve/main"
         address = f"{site}/{wheel.name}#sha256={digest}"
         text = (Path(metric_path(name)) / REQUIREMENTS).read_text("utf-8")
-        required = _CORE.sub(rf"judgesense\g<1> @ {address}", text)
+        requirements = _CORE_REQUIREMENT.sub(rf"judgesense\g<1> @ {address}", text)
         publications.append(
             Publication(
                 repo_id=repo_id,
                 repo_type="space",
-                files={**files, REQUIREMENTS: required.encode(), wheel.name: wheel},
+                files={**files, REQUIREMENTS: requirements.encode(), wheel.name: wheel},
                 message=f"Publish the metric {name} of judgesense {__version__}",
                 tag=TAG,
                 owned=is_wheel,
@@ -146,9 +142,9 @@ def build_wheel(into: Path) -> Path:
             "building the wheel needs hatchling; run pip install hatchling, or use --wheel FILE"
         )
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    built = sorted(into.glob("judgesense-*.whl"))
-    if done.returncode or not built:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise JudgeSenseError(f"building the wheel failed ({last}); use --wheel FILE")
-    return built[-1]
+    build = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    wheels = sorted(into.glob("judgesense-*.whl"))
+    if build.returncode or not wheels:
+        message = (build.stderr.strip().splitlines() or ["no message"])[-1]
+        raise JudgeSenseError(f"building the wheel failed ({message}); use --wheel FILE")
+    return wheels[-1]

@@ -30,7 +30,7 @@ from judgesense.reporting.report import measure_run
 
 _WINDOWS = re.compile(r"(?:[A-Za-z]:[\\/]|\\\\)[^\n]*")
 _POSIX = re.compile(r"(?:file://)?(?:~|\.{1,2})?/[^\n]*")
-_INSIDE = re.compile(
+_PATH_IN_TEXT = re.compile(
     r"""(?<![\w:/.<>~-])(?:file://)?~?(?:/[\w.+@%~-]+){2,}/?"""
     r"""|(?<![\w])[A-Za-z]:(?:\\[\w.+@%~-]+)+"""
 )
@@ -45,7 +45,7 @@ _COMMAND = re.compile(r"next\[\d+\]\.command")
 TOLERANCE = 1e-9
 """Figures that differ by less, relatively, are equal: processors round differently."""
 
-_AGAIN = "write the report again with: judgesense report DIR"
+_REWRITE = "write the report again with: judgesense report DIR"
 
 _CARD = """\
 ---
@@ -96,17 +96,17 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     if (benchmark := named_benchmark(run_dir)) is not None:
         require_benchmark(run_dir, benchmark)
     report = replace(report, runs=without_paths(report.runs), notes=without_paths(report.notes))
-    name, stated = folder_name(report), report_json(report)
+    name, content = folder_name(report), report_json(report)
     files: dict[str, Content] = {
         "README.md": _CARD.replace("{repo_id}", repo_id).encode(),
         f"{name}/README.md": render_markdown(report).encode(),
-        f"{name}/{REPORT_FILE}": _json(stated | {"next": without_paths(stated["next"])}),
+        f"{name}/{REPORT_FILE}": _json(content | {"next": without_paths(content["next"])}),
     }
     for part in part_files(run_dir):
-        files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
+        files[f"{name}/{PARTS}/{part.name}"] = _part_without_paths(part)
     if (run_dir / PAIRS_FILE).is_file():
         files[f"{name}/{PAIRS_FILE}"] = run_dir / PAIRS_FILE
-    files |= {f"{name}/{at}": text for at, text in result_files(report, repo_id, name).items()}
+    files |= {f"{name}/{path}": text for path, text in result_files(report, repo_id, name).items()}
     if (record := read_record(run_dir)) is not None:
         record = without_paths(record)
         if "digests" in record:
@@ -147,32 +147,32 @@ def checked_report(run_dir: Path) -> ReportContents:
     has_prompts = path.with_name(PROMPTS_FILE).is_file()
     # Notes depend on the machine that wrote the report.
     for key in sorted({*stated, *computed} - {"notes"}):
-        for place, value, right in _differences(stated.get(key, []), computed.get(key), key):
-            text = isinstance(value, str) and _PROMPT_TEXT.fullmatch(place)
+        for place, value, recomputed in _differences(stated.get(key, []), computed.get(key), key):
+            is_prompt_text = isinstance(value, str) and _PROMPT_TEXT.fullmatch(place)
             if isinstance(value, str) and _COMMAND.fullmatch(place):
                 continue
-            if has_prompts or not text:
+            if has_prompts or not is_prompt_text:
                 raise JudgeSenseError(
-                    f"{path} does not match its decisions: {place} is {_short(value)}, but "
-                    f"recomputed it is {_short(right)}; {_AGAIN}"
+                    f"{path} does not match its decisions: {place} is {_summary(value)}, but "
+                    f"recomputed it is {_summary(recomputed)}; {_REWRITE}"
                 )
     if not all(isinstance(note, str) for note in stated.get("notes", [])):
-        raise JudgeSenseError(f"{path}: an entry of notes is not text; {_AGAIN}")
+        raise JudgeSenseError(f"{path}: an entry of notes is not text; {_REWRITE}")
     return contents_of(stated, str(path))
 
 
-def _fit_part(part: Path) -> Content:
+def _part_without_paths(part: Path) -> Content:
     """A part of the decision log, with the paths in its errors reduced to names."""
     table = read_part(part)
     errors = table["error"].to_pylist()
-    fit = [None if error is None else name_only(error) for error in errors]
-    if fit == errors:
+    shortened = [None if error is None else name_only(error) for error in errors]
+    if shortened == errors:
         return part
     column = table.schema.get_field_index("error")
-    changed = table.set_column(column, table.schema.field(column), pa.array(fit, pa.string()))
-    written = io.BytesIO()
-    encode_part(changed, written)
-    return written.getvalue()
+    table = table.set_column(column, table.schema.field(column), pa.array(shortened, pa.string()))
+    buffer = io.BytesIO()
+    encode_part(table, buffer)
+    return buffer.getvalue()
 
 
 def _json(value: Any) -> bytes:
@@ -184,22 +184,22 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
-def _differences(stated: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+def _differences(stated: Any, computed: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
     """Places where two JSON values differ."""
-    if isinstance(stated, dict) and isinstance(right, dict) and stated.keys() == right.keys():
-        for key, value in right.items():
+    if isinstance(stated, dict) and isinstance(computed, dict) and stated.keys() == computed.keys():
+        for key, value in computed.items():
             yield from _differences(stated[key], value, f"{place}.{key}")
-    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
-        for number, value in enumerate(right):
+    elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
+        for number, value in enumerate(computed):
             yield from _differences(stated[number], value, f"{place}[{number}]")
-    elif _is_number(stated) and _is_number(right):
-        if not math.isclose(stated, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
-            yield place, stated, right
-    elif stated != right:
-        yield place, stated, right
+    elif _is_number(stated) and _is_number(computed):
+        if not math.isclose(stated, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            yield place, stated, computed
+    elif stated != computed:
+        yield place, stated, computed
 
 
-def _short(value: Any) -> str:
+def _summary(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return f"{type(value).__name__} of {len(value)}"
     return repr(value[:200] if isinstance(value, str) else value)
@@ -224,7 +224,8 @@ def without_paths(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {
-            key: inner if key in _STIMULUS else without_paths(inner) for key, inner in value.items()
+            key: member if key in _STIMULUS else without_paths(member)
+            for key, member in value.items()
         }
     if isinstance(value, (list, tuple)):
         return type(value)(map(without_paths, value))
@@ -237,8 +238,8 @@ def name_only(text: str) -> str:
         return PureWindowsPath(text).name or text
     if _POSIX.fullmatch(text):
         return PurePosixPath(text).name or text
-    return _INSIDE.sub(lambda found: _last(found[0]), text)
+    return _PATH_IN_TEXT.sub(lambda match: _last_name(match[0]), text)
 
 
-def _last(path: str) -> str:
+def _last_name(path: str) -> str:
     return PureWindowsPath(path).name if "\\" in path else PurePosixPath(path).name

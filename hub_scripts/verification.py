@@ -1,4 +1,4 @@
-"""Whether a run's decisions can be believed: held against its benchmark, and asked again.
+"""Check a run's decisions: compare them with its benchmark, and ask some prompts again.
 
 Gold labels, prompts and ids come from the benchmark's own revision, not from the run, and a verdict
 has to follow from the reply that the run shows. Replies can still be invented. So a maintainer asks
@@ -33,7 +33,7 @@ from local_judges.rows import decide
 from local_judges.runner import ask_all
 
 VERIFIED = "verified.json"
-LEAST_SAME = 0.9
+MIN_SAME = 0.9
 """The share of verdicts that a judge has to give again: endpoints are not quite repeatable."""
 
 
@@ -55,54 +55,56 @@ def require_benchmark(run_dir: Path, benchmark: Benchmark) -> None:
     """
     columns = ("prompt_id", "item_id", "cluster_id", "template_id", "order", "gold", "label_map")
     prompts = benchmark.prompts.select(columns).to_pylist()
-    of_prompt = {(row["prompt_id"], row["item_id"], row["template_id"]): row for row in prompts}
+    row_of_prompt = {(row["prompt_id"], row["item_id"], row["template_id"]): row for row in prompts}
     gold_of = {(row["item_id"], row["order"]): row["gold"] for row in prompts}
     for number, row in enumerate(read_log(run_dir).to_pylist(), 1):
-        wrong = None
+        difference = None
         place = f"{run_dir}, row {number} (item {row['item_id']!r}, {row['template_id']!r})"
         if row["variant"] in (None, REWORDING):
-            known = of_prompt.get((row["prompt_id"], row["item_id"], row["template_id"]))
-            if known is None:
+            expected = row_of_prompt.get((row["prompt_id"], row["item_id"], row["template_id"]))
+            if expected is None:
                 raise JudgeSenseError(f"{place}: the benchmark has no such prompt")
             names = ("cluster_id", "order", "gold")
-            wrong = next(((n, row[n], known[n]) for n in names if row[n] != known[n]), None)
-            wrong = wrong or _misread(row, known["label_map"], benchmark)
+            differences = ((n, row[n], expected[n]) for n in names if row[n] != expected[n])
+            misread = _misread_field(row, expected["label_map"], benchmark)
+            difference = next(differences, misread)
         elif row["variant_class"] == EQUIVALENT:
             key = row["item_id"], row["order"]
             if key not in gold_of:
                 raise JudgeSenseError(f"{place}: the benchmark has no such item")
             if row["gold"] != gold_of[key]:
-                wrong = "gold", row["gold"], gold_of[key]
-        if wrong:
+                difference = "gold", row["gold"], gold_of[key]
+        if difference:
+            name, value, correct = difference
             raise JudgeSenseError(
-                f"{place}: {wrong[0]} is {wrong[1]!r}, but by the benchmark it is {wrong[2]!r}"
+                f"{place}: {name} is {value!r}, but by the benchmark it is {correct!r}"
             )
 
 
-def _misread(
+def _misread_field(
     row: Mapping[str, Any], label_map: str, benchmark: Benchmark
 ) -> tuple[str, Any, Any] | None:
     """The verdict of a row that does not follow from the reply beside it."""
     if row["raw_decision"] in (ERROR, REFUSED):
         return None
     maps = load_label_map(label_map)
-    options, scores = tuple(maps), None
+    options, logprobs = tuple(maps), None
     if row["option_logprobs"]:
-        of_option = {each["option"]: each["logprob"] for each in row["option_logprobs"]}
-        scores = tuple(of_option.get(option, float("-inf")) for option in options)
+        logprob_of = {entry["option"]: entry["logprob"] for entry in row["option_logprobs"]}
+        logprobs = tuple(logprob_of.get(option, float("-inf")) for option in options)
     template = row["template_id"]
     reading = benchmark.aliases.get(template), benchmark.fields.get(template, "")
-    reply = Answer(text=row["raw_text"], option_logprobs=scores)
+    reply = Answer(text=row["raw_text"], option_logprobs=logprobs)
     raw = decide(reply, row["scoring"], options, *reading)
-    for name, right in (("raw_decision", raw), ("decision", maps.get(raw, raw))):
-        if row[name] != right:
-            return name, row[name], right
+    for name, correct in (("raw_decision", raw), ("decision", maps.get(raw, raw))):
+        if row[name] != correct:
+            return name, row[name], correct
     return None
 
 
 @dataclass(frozen=True)
-class Verified:
-    """What asking a run's prompts again came to.
+class Verification:
+    """The outcome of asking a run's prompts again.
 
     ``digest`` names the decisions; ``same`` of ``asked`` verdicts were given again by ``judge``.
     """
@@ -116,7 +118,7 @@ class Verified:
     @property
     def holds(self) -> bool:
         """Whether enough verdicts were the same."""
-        return self.asked > 0 and self.same >= LEAST_SAME * self.asked
+        return self.asked > 0 and self.same >= MIN_SAME * self.asked
 
 
 def digest_of(run_dir: Path) -> str:
@@ -124,8 +126,8 @@ def digest_of(run_dir: Path) -> str:
     return sha256(json.dumps(digests_of(run_dir), sort_keys=True).encode()).hexdigest()
 
 
-def ask_again(run_dir: Path, judge: Judge, sample: int, seed: int = 0) -> Verified:
-    """Hold a run against its benchmark, and ask a judge some of its prompts again.
+def ask_again(run_dir: Path, judge: Judge, sample: int, seed: int = 0) -> Verification:
+    """Compare a run with its benchmark, and ask a judge some of its prompts again.
 
     Raises JudgeSenseError as `require_benchmark`, for data that are no benchmark, and for a run of
     several judges of which none has this judge's model.
@@ -142,38 +144,38 @@ def ask_again(run_dir: Path, judge: Judge, sample: int, seed: int = 0) -> Verifi
     if not judges:
         raise JudgeSenseError(f"{run_dir} has no answers of {model}; name its judge with --judge")
     requests = Requests(benchmark.prompts)
-    place = {request.prompt_id: number for number, request in enumerate(requests)}
+    position = {request.prompt_id: number for number, request in enumerate(requests)}
     rows = [
         row
         for row in log.to_pylist()
         if row["judge"] == judges[0]
-        and row["prompt_id"] in place
+        and row["prompt_id"] in position
         and row["repeat"] == 0
         and row["status"] == "ok"
         and row["scoring"] in judge.scorings
     ]
-    chosen = np.random.default_rng(seed).permutation(len(rows))[:sample].tolist()
+    sampled = np.random.default_rng(seed).permutation(len(rows))[:sample].tolist()
     same = 0
-    for scoring in sorted({rows[n]["scoring"] for n in chosen}):
-        of_scoring = [rows[n] for n in chosen if rows[n]["scoring"] == scoring]
-        asked = requests.take([place[row["prompt_id"]] for row in of_scoring])
-        distinct = list({each.prompt_id: each for each in asked}.values())
-        given = ask_all(judge, distinct, {scoring})
-        answers = dict(zip((each.prompt_id for each in distinct), given, strict=True))
-        for row, request in zip(of_scoring, asked, strict=True):
+    for scoring in sorted({rows[n]["scoring"] for n in sampled}):
+        scoring_rows = [rows[n] for n in sampled if rows[n]["scoring"] == scoring]
+        requests_of_rows = requests.take([position[row["prompt_id"]] for row in scoring_rows])
+        prompts = list({request.prompt_id: request for request in requests_of_rows}.values())
+        replies = ask_all(judge, prompts, {scoring})
+        answers = dict(zip((prompt.prompt_id for prompt in prompts), replies, strict=True))
+        for row, request in zip(scoring_rows, requests_of_rows, strict=True):
             template = row["template_id"]
             reading = benchmark.aliases.get(template), benchmark.fields.get(template, "")
             raw = decide(answers[request.prompt_id], scoring, request.options, *reading)
             same += raw == row["raw_decision"]
-    return Verified(digest_of(run_dir), judge.name, len(chosen), same, now())
+    return Verification(digest_of(run_dir), judge.name, len(sampled), same, now())
 
 
-def keep_verified(run_dir: Path, verified: Verified) -> Path:
+def write_verification(run_dir: Path, verification: Verification) -> Path:
     """Write the outcome into ``verified.json`` beside the run's folder."""
     path = run_dir.resolve().parent / VERIFIED
-    known = read_json(path) if path.exists() else {}
-    known[run_dir.resolve().name] = asdict(verified)
-    write_text(path, json.dumps(known, indent=1) + "\n")
+    entries = read_json(path) if path.exists() else {}
+    entries[run_dir.resolve().name] = asdict(verification)
+    write_text(path, json.dumps(entries, indent=1) + "\n")
     return path
 
 
@@ -184,7 +186,7 @@ def is_verified(run_dir: Path) -> bool:
         entry = read_json(path).get(run_dir.resolve().name) if path.is_file() else None
         if entry is None:
             return False
-        found = fit_record(Verified, entry, str(path), "a verification")
-        return found.holds and found.digest == digest_of(run_dir)
+        verification = fit_record(Verification, entry, str(path), "a verification")
+        return verification.holds and verification.digest == digest_of(run_dir)
     except (OSError, AttributeError, JudgeSenseError):
         return False

@@ -44,7 +44,7 @@ _DATA = re.compile(r"\|data:([0-9a-f]{8})\|")
 _LOCAL_ENGINES = ("transformers", "vllm", "ray")
 
 
-NOTHING: Mapping[Key, Tables] = MappingProxyType({})
+NO_TABLES: Mapping[Key, Tables] = MappingProxyType({})
 
 
 Entry = tuple[Row, Tables | None]
@@ -52,7 +52,7 @@ Entry = tuple[Row, Tables | None]
 
 
 def entries(
-    report: ReportContents, run: str, gold: Mapping[Key, Tables] = NOTHING, verified: bool = False
+    report: ReportContents, run: str, gold: Mapping[Key, Tables] = NO_TABLES, verified: bool = False
 ) -> Iterator[Entry]:
     """The rows of a run's checked report, not ranked yet; ``run`` is the name of its folder.
 
@@ -61,9 +61,9 @@ def entries(
     """
     record: Mapping[str, Any] = report.runs[0] if report.runs else {}
     source = record.get("dataset") or {}
-    unnamed = "imported log" if "imported" in record else "own pairs"
-    data = f"{source.get('name') or unnamed} {source.get('version') or ''}".strip()
-    about = {
+    data_name = "imported log" if "imported" in record else "own pairs"
+    data = f"{source.get('name') or data_name} {source.get('version') or ''}".strip()
+    descriptions = {
         judge["name"]: judge["describe"]
         for judge in record.get("judges") or []
         if judge.get("describe")
@@ -71,13 +71,13 @@ def entries(
     for assessment in report.assessments:
         if assessment.judge in BASELINES:
             continue
-        facts = about.get(assessment.judge, {})
-        engine = facts.get("engine")
+        description = descriptions.get(assessment.judge, {})
+        engine = description.get("engine")
         tables = gold.get((assessment.judge, assessment.task, assessment.scoring))
         row = replace(
             row_of(assessment, run, data, tables),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
-            model=hub_model(assessment.judge, facts) if verified else None,
+            model=hub_model(assessment.judge, description) if verified else None,
             kind=RUN if verified else REPORTED,
         )
         yield row, tables
@@ -157,64 +157,64 @@ def ranked_rows(board: Iterable[Entry]) -> list[Row]:
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     for row, tables in board:
         groups.setdefault((row.task, row.pairs, row.scoring), []).append((row, tables))
-    return in_order(
-        row for members in groups.values() for row in sorted(_ranked(members), key=_place)
+    return sorted_rows(
+        row for members in groups.values() for row in sorted(_ranked_group(members), key=_sort_key)
     )
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
+def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     """Rows by task; in a task, data with people's labels first and quoted figures last."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(row)
 
-    def place(group: tuple[tuple[str, ...], list[Row]]) -> tuple[Any, ...]:
+    def group_key(group: tuple[tuple[str, ...], list[Row]]) -> tuple[Any, ...]:
         key, members = group
-        ranked = sum(row.rank is not None for row in members)
-        people = members[0].labels != PEOPLE
-        quoted = members[0].kind == FIGURE
-        return task_rank(key[0]), people, quoted, -ranked, -len(members), key
+        n_ranked = sum(row.rank is not None for row in members)
+        lacks_people = members[0].labels != PEOPLE
+        is_quoted = members[0].kind == FIGURE
+        return task_rank(key[0]), lacks_people, is_quoted, -n_ranked, -len(members), key
 
-    return [row for _, group in sorted(groups.items(), key=place) for row in group]
+    return [row for _, group in sorted(groups.items(), key=group_key) for row in group]
 
 
-def _ranked(members: Sequence[Entry]) -> list[Row]:
+def _ranked_group(members: Sequence[Entry]) -> list[Row]:
     """Rows of a group, ranked by κ with the gold labels."""
     rows, rankable = [], list[Entry]()
     for row, tables in members:
         if tables is None:
             rows.append(replace(row, no_rank="no gold labels"))
         elif tables.answered < LEAST_COVERAGE:
-            answered = f"answered only {percent(tables.answered)} of its prompts"
-            rows.append(replace(row, no_rank=answered))
+            reason = f"answered only {percent(tables.answered)} of its prompts"
+            rows.append(replace(row, no_rank=reason))
         else:
             rankable.append((row, tables))
     names = [row.judge for row, _ in rankable]
     if len(set(names)) < 2:
         # A first place among one judge says nothing.
         return [*rows, *(replace(row, no_rank=ALONE) for row, _ in rankable)]
-    first, last = ranks_of(_above([tables for _, tables in rankable if tables]), names)
+    first, last = ranks_of(_is_above([tables for _, tables in rankable if tables]), names)
     for (row, _), best, worst in zip(rankable, first.tolist(), last.tolist(), strict=True):
         rows.append(replace(row, rank=best, rank_last=worst))
     return rows
 
 
-def _above(judges: Sequence[Tables]) -> Bools:
+def _is_above(judges: Sequence[Tables]) -> Bools:
     """Whether a judge's κ is shown to be higher than another's, on the items that all judged."""
-    shared = set.intersection(*(set(one.by_cluster) for one in judges))
+    shared = set.intersection(*(set(judge.by_cluster) for judge in judges))
     if not shared:
         return np.zeros((len(judges), len(judges)), dtype=bool)
-    tables = np.array([[one.by_cluster[name] for name in sorted(shared)] for one in judges])
-    whole, n = tables.sum(axis=1, keepdims=True), len(shared)
+    tables = np.array([[judge.by_cluster[name] for name in sorted(shared)] for judge in judges])
+    totals, n = tables.sum(axis=1, keepdims=True), len(shared)
     ordinal = judges[0].ordinal
-    kappa = np.nan_to_num(table_figures(whole, ordinal)["kappa"])
+    kappa = np.nan_to_num(table_figures(totals, ordinal)["kappa"])
     # The jackknife's values: what each cluster adds to κ.
-    without = np.nan_to_num(table_figures(whole - tables, ordinal)["kappa"]) if n > 1 else kappa
-    influences = (without.mean(axis=1, keepdims=True) - without) * ((n - 1) / n) ** 0.5
+    jackknife = np.nan_to_num(table_figures(totals - tables, ordinal)["kappa"]) if n > 1 else kappa
+    influences = (jackknife.mean(axis=1, keepdims=True) - jackknife) * ((n - 1) / n) ** 0.5
     return paired_above(kappa[:, 0], influences)
 
 
-def _place(row: Row) -> tuple[Any, ...]:
+def _sort_key(row: Row) -> tuple[Any, ...]:
     usable: tuple[float, ...] = ()
     if row.rank is None:
         # The more usable judge first: a constant answer is steady and useless.
@@ -225,7 +225,7 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Recommendation:
     """Which judge for a task, by some data.
 
     ``leader`` is the row of the judge with the highest κ, ``name`` its short name, ``beaten`` the
@@ -241,60 +241,60 @@ class Answer:
     usable: Row | None
 
 
-def answer(rows: Sequence[Row]) -> list[Answer]:
+def recommendations(rows: Sequence[Row]) -> list[Recommendation]:
     """Which judge for a task: for each data with gold labels, the leader and what it leads.
 
     Where no judge with labels can be used, the steadiest of the published figures follows.
     """
-    answers: list[Answer] = []
+    advice: list[Recommendation] = []
     for _, group in groupby(rows, key=lambda row: (row.data, row.pairs, row.scoring)):
-        members = list(group)
-        ranked = [row for row in members if row.rank is not None]
-        helps = any(one.leader.trust != "avoid" or one.leader.change for one in answers)
-        if not members[0].labels and helps:
+        group_rows = list(group)
+        ranked = [row for row in group_rows if row.rank is not None]
+        has_usable = any(other.leader.trust != "avoid" or other.leader.change for other in advice)
+        if not group_rows[0].labels and has_usable:
             continue
-        names = short_names({row.judge for row in members})
-        leader = (ranked or members)[0]
+        names = short_names({row.judge for row in group_rows})
+        leader = (ranked or group_rows)[0]
         n = len({row.judge for row in ranked})
         beaten = n - leader.rank_last if leader.rank_last is not None else 0
-        answers.append(
-            Answer(
+        advice.append(
+            Recommendation(
                 leader=leader,
                 name=names[leader.judge],
                 beaten=beaten,
                 alike=max(0, n - 1 - beaten),
-                judges=len(members),
-                usable=next((row for row in members if row.trust in USABLE), None),
+                judges=len(group_rows),
+                usable=next((row for row in group_rows if row.trust in USABLE), None),
             )
         )
-    return answers
+    return advice
 
 
 def figure_rows() -> Iterator[Row]:
     """The published figures of the JudgeSense paper's second version: no trust, no rank."""
     run = f"published/{V2}"
-    for one in sorted(v2_figures(), key=lambda one: -one.jss):
-        why = ("quoted from a paper with other items and wordings", *one.notes[1:])
+    for figure in sorted(v2_figures(), key=lambda figure: -figure.jss):
+        reasons = ("quoted from a paper with other items and wordings", *figure.notes[1:])
         yield Row(
-            task=one.task,
+            task=figure.task,
             kind=FIGURE,
             data="JudgeSense v2",
             pairs=V2,
             scoring="generate",
-            no_rank="; ".join(why),
-            judge=one.published_as,
+            no_rank="; ".join(reasons),
+            judge=figure.published_as,
             run=run,
-            page=page_of(run, one.published_as),
-            jss=one.jss,
-            ci_low=one.ci_low,
-            ci_high=one.ci_high,
-            accuracy=one.accuracy,
-            first_position_rate=one.first_position,
-            no_verdict=one.unclear,
-            jss_repeat=one.jss_repeat,
-            delta_jss=one.delta_jss,
-            kappa=one.kappa,
-            n_items=one.n_items,
-            n_pairs=one.n_pairs,
-            signature=f"{one.source}, as {one.published_as}",
+            page=page_of(run, figure.published_as),
+            jss=figure.jss,
+            ci_low=figure.ci_low,
+            ci_high=figure.ci_high,
+            accuracy=figure.accuracy,
+            first_position_rate=figure.first_position,
+            no_verdict=figure.unclear,
+            jss_repeat=figure.jss_repeat,
+            delta_jss=figure.delta_jss,
+            kappa=figure.kappa,
+            n_items=figure.n_items,
+            n_pairs=figure.n_pairs,
+            signature=f"{figure.source}, as {figure.published_as}",
         )

@@ -53,11 +53,11 @@ def find_runs(results: str | None) -> Runs:
     read.
     """
     if not results:
-        return Runs("the package", _folders(EMBEDDED.iterdir()), published=True)
+        return Runs("the package", _run_folders(EMBEDDED.iterdir()), published=True)
     path = Path(results).expanduser()
     # Unlike pathlib, false for a name that is too long for the file system.
     if os.path.isdir(path):
-        folders = _folders([path]) or _folders(path.iterdir())
+        folders = _run_folders([path]) or _run_folders(path.iterdir())
         if not folders:
             raise JudgeSenseError(
                 f"{path} holds no run with a {REPORT_FILE}; name the --out folder of a run, or a "
@@ -65,19 +65,19 @@ def find_runs(results: str | None) -> Runs:
             )
         return Runs(path.resolve().name, folders)
     if _REPO.fullmatch(results):
-        unreadable: tuple[type[Exception], ...] = (OSError, *transport_errors())
+        errors: tuple[type[Exception], ...] = (OSError, *transport_errors())
         try:
             return _from_hub(results)
-        except unreadable as error:
-            first = (str(error).strip().splitlines() or [""])[0][:200]
+        except errors as error:
+            reason = (str(error).strip().splitlines() or [""])[0][:200]
             raise JudgeSenseError(
-                f"cannot read the results dataset {results} ({type(error).__name__}: {first}); "
+                f"cannot read the results dataset {results} ({type(error).__name__}: {reason}); "
                 "check the name, the network and the token"
             ) from error
     raise JudgeSenseError(f"no folder {results}, and not a name on the Hub (ORG/NAME) either")
 
 
-def _folders(paths: Iterable[Path]) -> dict[str, Path]:
+def _run_folders(paths: Iterable[Path]) -> dict[str, Path]:
     return {
         path.resolve().name: path
         for path in sorted(paths)
@@ -145,18 +145,18 @@ def gold_tables(folder: Path) -> dict[Key, Tables]:
     tables_of: dict[Key, Tables] = {}
     for answers in read_run(folder).judged:
         rows, labels = answers.as_rows(), answers.task.labels
-        answered = rows.label != ERROR
-        used = answered & np.isin(rows.gold, labels)
-        if not used.any():
+        is_answered = rows.label != ERROR
+        is_used = is_answered & np.isin(rows.gold, labels)
+        if not is_used.any():
             continue
-        place = {label: code for code, label in enumerate(labels)}
-        gold = [place[word] for word in rows.gold[used]]
-        given = [place.get(word, len(labels)) for word in rows.label[used]]
-        table = answers.log.table.select(["cluster_id", "item_id"]).take(answers.rows[used])
+        code_of = {label: code for code, label in enumerate(labels)}
+        gold = [code_of[word] for word in rows.gold[is_used]]
+        verdicts = [code_of.get(word, len(labels)) for word in rows.label[is_used]]
+        table = answers.log.table.select(["cluster_id", "item_id"]).take(answers.rows[is_used])
         clusters = pc.coalesce(table["cluster_id"], table["item_id"]).to_pylist()
         tables = {name: np.zeros((len(labels), len(labels) + 1)) for name in clusters}
-        for name, truth, answer in zip(clusters, gold, given, strict=True):
-            tables[name][truth, answer] += 1
+        for name, label, verdict in zip(clusters, gold, verdicts, strict=True):
+            tables[name][label, verdict] += 1
         key = answers.judge, answers.task.name, answers.scoring
-        tables_of[key] = Tables(tables, answers.task.ordinal, float(answered.mean()))
+        tables_of[key] = Tables(tables, answers.task.ordinal, float(is_answered.mean()))
     return tables_of

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from hub_scripts.hub import DATASET, HUB_SITE, PAPER, REPOSITORY, Publication
 from hub_scripts.leaderboard.records import FIGURE, REPORTED, RUN, Row, Tables
 from hub_scripts.leaderboard.rows import (
-    NOTHING,
+    NO_TABLES,
     Key,
-    answer,
     entries,
     figure_rows,
-    in_order,
     ranked_rows,
+    recommendations,
+    sorted_rows,
 )
 from hub_scripts.leaderboard.runs import Runs, gold_tables, is_measured_here, report_of
 from hub_scripts.publications import is_wheel
@@ -53,8 +53,8 @@ LINKS = {
 }
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_GENERATED = ("judges/", "reports/")
-_OF_THE_GRADIO_SPACE = ("app.py", "requirements.txt")
+_GENERATED_FOLDERS = ("judges/", "reports/")
+_GRADIO_FILES = ("app.py", "requirements.txt")
 
 
 def write_site(runs: Runs, out: Path, note: Callable[[str], None] = print) -> dict[str, Any]:
@@ -100,23 +100,25 @@ def write_pages(
     rows = ranked_rows(
         entry
         for run, report in reports.items()
-        for entry in entries(report, run, gold.get(run, NOTHING), run in verified)
+        for entry in entries(report, run, gold.get(run, NO_TABLES), run in verified)
     )
     sources: Mapping[str, Mapping[str, str]] = {}
-    measured = dict(reports)
+    reports_of_rows = dict(reports)
     if published:
         logs, name = read_json(PUBLISHED_LOGS), PUBLISHED_LOGS.name
         sources = logs["sources"]
-        measured |= {run: contents_of(report, name) for run, report in logs["reports"].items()}
-        quoted = [fit_record(Row, row, name, "a row of the board") for row in logs["rows"]]
-        rows = in_order([*rows, *quoted, *figure_rows()])
-    judged: dict[str, set[str]] = {}
+        reports_of_rows |= {
+            run: contents_of(report, name) for run, report in logs["reports"].items()
+        }
+        quoted_rows = [fit_record(Row, row, name, "a row of the board") for row in logs["rows"]]
+        rows = sorted_rows([*rows, *quoted_rows, *figure_rows()])
+    judges_of: dict[str, set[str]] = {}
     by_page: dict[str, list[Row]] = {}
     for row in rows:
         by_page.setdefault(row.page, []).append(row)
-        judged.setdefault(row.task, set()).update([row.judge] * bool(row.labels))
-    started = (str(run.get("started")) for report in reports.values() for run in report.runs)
-    days = [day[0] for time in started if (day := _DAY.match(time))]
+        judges_of.setdefault(row.task, set()).update([row.judge] * bool(row.labels))
+    start_times = (str(run.get("started")) for report in reports.values() for run in report.runs)
+    days = [day[0] for time in start_times if (day := _DAY.match(time))]
     board = {
         "judgesense": __version__,
         "where": where,
@@ -124,7 +126,7 @@ def write_pages(
         "runs": len(reports),
         "day": max(days, default=None),
         # The one that most judges have judged beside gold labels.
-        "first_task": max(judged, key=lambda task: len(judged[task]), default=None),
+        "first_task": max(judges_of, key=lambda task: len(judges_of[task]), default=None),
         "rows": plain(rows),
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],
     }
@@ -138,23 +140,23 @@ def write_pages(
     }
     templates.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
-    ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
+    quoted = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     files = {
         "index.html": _index(templates, board, rows, by_page),
         "published.html": templates.get_template("published.html").render(
-            root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
+            root="", withdrawn=WITHDRAWN, explained=ROWS, figures=quoted
         ),
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
     }
-    for path, of_page in by_page.items():
-        judge, run = of_page[0].judge, of_page[0].run
-        report = measured.get(run, ReportContents())
+    for path, page_rows in by_page.items():
+        judge, run = page_rows[0].judge, page_rows[0].run
+        report = reports_of_rows.get(run, ReportContents())
         files[path] = templates.get_template("judge.html").render(
             root="../",
-            rows=of_page,
+            rows=page_rows,
             assessments=[entry for entry in report.assessments if entry.judge == judge],
-            log=sources.get(of_page[0].source or ""),
+            log=sources.get(page_rows[0].source or ""),
             source=None if address is None else f"{address}/{run}",
             version=__version__,
         )
@@ -177,7 +179,7 @@ def _index(
     return templates.get_template("index.html").render(
         **board,
         root="",
-        tasks=[(task, answer(list(of_task))) for task, of_task in by_task],
+        tasks=[(task, recommendations(list(task_rows))) for task, task_rows in by_task],
         groups=[list(group) for _, group in by_group],
         names=short_names({row.judge for row in rows}),
         by_page=by_page,
@@ -201,7 +203,7 @@ def space_publication(repo_id: str, folder: Path) -> Publication:
         },
         message=f"Publish the leaderboard with judgesense {__version__}",
         owned=lambda path: (
-            path.startswith(_GENERATED) or path in _OF_THE_GRADIO_SPACE or is_wheel(path)
+            path.startswith(_GENERATED_FOLDERS) or path in _GRADIO_FILES or is_wheel(path)
         ),
         sdk="static",
     )

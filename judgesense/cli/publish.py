@@ -170,7 +170,7 @@ def _verify(
     named: list[str], judge: str | None, sample: int, settings: list[str] | None, format: str
 ) -> None:
     """Ask a run's prompts again, and say how many verdicts are the same."""
-    from hub_scripts.verification import ask_again, keep_verified
+    from hub_scripts.verification import ask_again, write_verification
     from local_judges.registry import resolve
 
     if judge is None or len(named) != 1:
@@ -181,7 +181,7 @@ def _verify(
         found = ask_again(folder, loaded, sample)
     finally:
         loaded.close()
-    path = keep_verified(folder, found)
+    path = write_verification(folder, found)
     said = f"{found.judge} gave {found.same} of {found.asked} verdicts again; noted in {path}"
     opt.output(format, lambda: {**vars(found), "holds": found.holds}, lambda: said)
     raise typer.Exit(int(not found.holds))

@@ -13,9 +13,9 @@ from hub_scripts.leaderboard.rows import (
     answer,
     entries,
     figure_rows,
-    in_order,
     ranked_rows,
     row_of,
+    sorted_rows,
 )
 from hub_scripts.leaderboard.runs import EMBEDDED, gold_tables, report_of
 from judgesense.measure.assessment import Assessment, Cell
@@ -111,7 +111,7 @@ def test_published_figures_are_quoted_unranked_and_last():
     quoted = list(figure_rows())
     assert len({row.judge for row in quoted}) == 25
     assert {(row.rank, row.trust, row.kind) for row in quoted} == {(None, None, "published figure")}
-    rows = in_order([*quoted, *ranked_rows([judge("a", 90), judge("b", 50)])])
+    rows = sorted_rows([*quoted, *ranked_rows([judge("a", 90), judge("b", 50)])])
     assert [row.judge for row in rows[:2]] == ["a", "b"]
     told = answer([row for row in rows if row.task == "coherence"])
     assert [(one.name, one.beaten, one.alike) for one in told] == [("a", 1, 0)]

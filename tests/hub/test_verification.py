@@ -17,7 +17,7 @@ import judgesense
 from hub_scripts.leaderboard.runs import find_runs
 from hub_scripts.leaderboard.site import write_site
 from hub_scripts.results import results_publication
-from hub_scripts.verification import VERIFIED, ask_again, is_verified, keep_verified
+from hub_scripts.verification import VERIFIED, ask_again, is_verified, write_verification
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import digests_of, read_record, save_run
 from judgesense.log.schema import PARTS, part_files, read_log, write_part
@@ -101,7 +101,7 @@ def test_a_run_is_reported_until_it_was_asked_again(run: Path, tmp_path: Path) -
     assert kinds(run, tmp_path / "before") == {"reported"}
     found = ask_again(run, CallableJudge(make_judge(NAME), name=NAME, scoring="generate"), 20)
     assert (found.asked, found.same, found.holds) == (20, 20, True)
-    assert keep_verified(run, found) == run.parent / VERIFIED
+    assert write_verification(run, found) == run.parent / VERIFIED
     assert kinds(run, tmp_path / "after") == {"measured here"}
     # Not for other decisions, and not by a file inside the run.
     forged(run, lambda row: {**row, "latency_s": 0.0})
@@ -119,7 +119,7 @@ def test_invented_replies_are_found_by_asking_again(run: Path) -> None:
     forged(run, invented)
     found = ask_again(run, CallableJudge(make_judge(NAME), name=NAME, scoring="generate"), 20)
     assert (found.asked, found.same, found.holds) == (20, 0, False)
-    keep_verified(run, found)
+    write_verification(run, found)
     assert not is_verified(run)
 
 
