@@ -30,7 +30,8 @@ from judgesense.ask.prompt_store import PromptStore
 from judgesense.ask.search import SearchResult, search
 from judgesense.ask.wordings import WordingToTry, rule_paraphrases, wordings_to_try
 from judgesense.log.array import array_of
-from judgesense.log.folder import RunFolder, read_run
+from judgesense.log.folder import read_run
+from judgesense.log.run_folder import RunFolder
 from judgesense.log.schema import read_log
 from judgesense.log.view import view
 from judgesense.recipes.recipe import Recipe

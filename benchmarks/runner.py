@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
-from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
+from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
+from judgesense.log.run_folder import RunFolder
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge

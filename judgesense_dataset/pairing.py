@@ -21,7 +21,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.tables import read_table
 from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
-from judgesense.log.pairs import MOST_COMPARED, drawn_order, steps_of
+from judgesense.log.pairs import MOST_COMPARED, random_order, steps_of
 from judgesense.tasks import (
     NO_ORDER,
     Item,
@@ -131,7 +131,7 @@ def template_pairs(entry: TaskTemplates, rejected: Collection[tuple[str, str]] =
     names = [template.template_id for template in entry.templates]
     if len(names) > MOST_COMPARED:
         place, steps = (
-            dict(zip(names, drawn_order(len(names)).tolist(), strict=True)),
+            dict(zip(names, random_order(len(names)).tolist(), strict=True)),
             steps_of(len(names)),
         )
     else:

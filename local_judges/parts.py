@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import cannot_write
 from judgesense.files.tables import UNREADABLE, read_parquet
-from judgesense.log.folder import set_aside
+from judgesense.log.run_folder import set_aside
 from judgesense.log.schema import write_part
 from local_judges.journal import Journal, JournalWatch
 from local_judges.outcome import JudgeOutcome

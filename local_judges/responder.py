@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.log.folder import RETRIES, RunFolder, folder_lock
+from judgesense.log.folder import RETRIES, folder_lock
 from judgesense.log.responses import PARTS, SCHEMA, conform_responses, read_responses
+from judgesense.log.run_folder import RunFolder
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge

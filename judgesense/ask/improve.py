@@ -24,7 +24,8 @@ from judgesense.benchmark import table_of_prompts
 from judgesense.files.data import Data
 from judgesense.files.disk import sha256_of, write_text, writing
 from judgesense.files.documents import read_json
-from judgesense.log.folder import PROMPTS_FILE, RunFolder, folder_lock
+from judgesense.log.folder import PROMPTS_FILE, folder_lock
+from judgesense.log.run_folder import RunFolder
 from judgesense.pipeline.judges import identity_of, require_known
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.recipes.recipe import OTHER_WORDINGS, Recipe

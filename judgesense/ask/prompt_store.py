@@ -12,7 +12,8 @@ import pyarrow as pa
 from judgesense.ask.answers import AnswersSoFar, Column
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.log.array import label_logprobs
-from judgesense.log.folder import PAIR_SCHEMA, RunFolder, save_run
+from judgesense.log.folder import PAIR_SCHEMA, save_run
+from judgesense.log.run_folder import RunFolder
 from judgesense.log.schema import part_files, read_log
 from judgesense.pipeline.first_prompts import FEW, first_answers
 from judgesense.pipeline.settings import Note

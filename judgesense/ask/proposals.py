@@ -11,7 +11,7 @@ from judgesense.ask.wordings import is_wordings_file, paraphrases_in
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_json
-from judgesense.log.folder import RunFolder
+from judgesense.log.run_folder import RunFolder
 from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates

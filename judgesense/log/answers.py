@@ -28,7 +28,7 @@ from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR, is_scale
 
-NOTHING = Agreement(
+NO_AGREEMENT = Agreement(
     jss=None,
     flip_rate=None,
     kappa=None,
@@ -91,8 +91,8 @@ class Answers:
     @cached_property
     def known(self) -> Bools:
         """The pairs with both prompts judged."""
-        judged: Bools = (self.raw_a >= 0) & (self.raw_b >= 0)
-        return judged
+        known: Bools = (self.raw_a >= 0) & (self.raw_b >= 0)
+        return known
 
     @property
     def clusters(self) -> Codes:
@@ -114,12 +114,12 @@ class Answers:
         Their raw answers cannot be compared, so `sides` has the mapped ones instead.
         """
         pairs = self.pairs
-        names = np.zeros(pairs.inverse.shape, bool)
+        has_answer = np.zeros(pairs.inverse.shape, bool)
         maps, labels = np.nonzero(pairs.inverse >= 0)
-        names[maps, pairs.inverse[maps, labels]] = True
-        same_names = np.unique(names, axis=0, return_inverse=True)[1].ravel()
-        differ: Bools = same_names[pairs.map_a] != same_names[pairs.map_b]
-        return differ
+        has_answer[maps, pairs.inverse[maps, labels]] = True
+        same_names = np.unique(has_answer, axis=0, return_inverse=True)[1].ravel()
+        renamed: Bools = same_names[pairs.map_a] != same_names[pairs.map_b]
+        return renamed
 
     @cached_property
     def contrast(self) -> tuple[Codes, Codes] | None:
@@ -141,11 +141,11 @@ class Answers:
         if self.others is None:
             return None
         log, rows = self.log, self.others
-        shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
-        contrasts = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
-        contrasts &= shows_other[log.variant[rows]] == other_item
-        base, changed = self._with_base(rows[contrasts])
-        return (base, changed) if len(base) else None
+        shows_other_item = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
+        is_contrast = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
+        is_contrast &= shows_other_item[log.variant[rows]] == other_item
+        base, contrast = self._with_base(rows[is_contrast])
+        return (base, contrast) if len(base) else None
 
     @cached_property
     def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
@@ -156,28 +156,30 @@ class Answers:
         """
         log = self.log
         rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
-        changed = [VARIANT_CLASSES.index(name) for name in (ATTACK, DAMAGE, HARMLESS)]
-        rows = rows[~np.isin(log.variant_class[rows], changed)]
+        other_classes = [VARIANT_CLASSES.index(name) for name in (ATTACK, DAMAGE, HARMLESS)]
+        rows = rows[~np.isin(log.variant_class[rows], other_classes)]
         variants = {}
         for code, name in enumerate(log.variants):
-            of_variant = rows[log.variant[rows] == code]
-            if name != REWORDING and len(of_variant):
-                variants[name] = (of_variant, *self._with_base(of_variant))
+            variant_rows = rows[log.variant[rows] == code]
+            if name != REWORDING and len(variant_rows):
+                variants[name] = (variant_rows, *self._with_base(variant_rows))
         return variants
 
-    def _with_base(self, changed: Codes) -> tuple[Codes, Codes]:
+    def _with_base(self, variant_rows: Codes) -> tuple[Codes, Codes]:
         """Each row with its base: the first kind of base that its item and order have."""
         log = self.log
-        place = log.item * len(log.orders) + log.order
-        of_base = place * len(log.bases) + log.base
-        plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
+        item_order = log.item * len(log.orders) + log.order
+        base_key = item_order * len(log.bases) + log.base
+        is_rewording = np.array([name == REWORDING for name in log.variants])
+        plain = self.rows[is_rewording[log.variant[self.rows]]]
+        kinds = ((base_key, plain), (base_key, self.rows), (item_order, self.rows))
         pairs: list[tuple[Codes, Codes]] = []
-        for keys, bases in ((of_base, self.rows[plain]), (of_base, self.rows), (place, self.rows)):
-            pairs.append(join_rows_by_key(keys, bases, changed))
+        for keys, bases in kinds:
+            pairs.append(join_rows_by_key(keys, bases, variant_rows))
             # A row that has a base of one kind is not compared with the next kind.
-            changed = changed[~np.isin(changed, pairs[-1][1])]
-        one, two = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        return one, two
+            variant_rows = variant_rows[~np.isin(variant_rows, pairs[-1][1])]
+        base, variant = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        return base, variant
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
         """Both decisions of every pair as codes, ``raw`` (but see `renamed`) or ``mapped``."""
@@ -211,8 +213,8 @@ class Answers:
 
     def under(self, templates: Collection[str]) -> tuple[Bools, Bools]:
         """Which pairs have one of some templates on their first side, and which on their second."""
-        named = np.isin(self.log.templates, list(templates))
-        return named[self.pairs.template_a], named[self.pairs.template_b]
+        is_named = np.isin(self.log.templates, list(templates))
+        return is_named[self.pairs.template_a], is_named[self.pairs.template_b]
 
     @cached_property
     def places(self) -> list[tuple[str, str, str, str]]:
@@ -230,24 +232,24 @@ class Answers:
         maps: dict[int, tuple[int, ...]] = {}
         pairs = self.pairs
         for templates, codes in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
-            for place in np.unique(templates, return_index=True)[1]:
-                maps[int(templates[place])] = tuple(pairs.forward[codes[place]].tolist())
+            for pair in np.unique(templates, return_index=True)[1]:
+                maps[int(templates[pair])] = tuple(pairs.forward[codes[pair]].tolist())
         if not maps:
             return frozenset()
         usual = np.array(Counter(map(maps.__getitem__, sorted(maps))).most_common(1)[0][0])
-        labels = np.isin(self.log.labels, self.task.labels)
+        is_label = np.isin(self.log.labels, self.task.labels)
         return frozenset(
             self.log.templates[code]
             for code, meaning in maps.items()
-            if ((np.array(meaning) != usual) & labels & labels[np.array(meaning)]).any()
+            if ((np.array(meaning) != usual) & is_label & is_label[np.array(meaning)]).any()
         )
 
     @cached_property
     def with_inverted(self) -> Bools:
         """The pairs with exactly one inverted wording."""
         one, two = self.under(self.inverted)
-        mixed: Bools = one != two
-        return mixed
+        with_inverted: Bools = one != two
+        return with_inverted
 
     def agreement(
         self,
@@ -261,9 +263,9 @@ class Answers:
 
         ``level`` is the confidence level of the intervals, which hold for these wordings.
         """
-        used = self.known if keep is None else self.known & keep
-        one, two = (side[used] for side in self.sides(labels))
-        return agreement(self.log, one, two, self.pairs.cluster[used], level, kappa_interval)
+        is_used = self.known if keep is None else self.known & keep
+        one, two = (side[is_used] for side in self.sides(labels))
+        return agreement(self.log, one, two, self.pairs.cluster[is_used], level, kappa_interval)
 
     def probabilities(self, labels: str, keep: Bools) -> tuple[Floats, Floats, Bools] | None:
         """Both sides' option probabilities at pairs of the mask ``keep``, shape (n, L) each.
@@ -274,22 +276,22 @@ class Answers:
         if self._shares is None:
             return None
         first, second, columns = self._shares
-        used = keep & ~np.isnan(first[:, 0]) & ~np.isnan(second[:, 0])
-        if not used.any():
+        is_used = keep & ~np.isnan(first[:, 0]) & ~np.isnan(second[:, 0])
+        if not is_used.any():
             return None
-        first, second = first[used], second[used]
-        pairs, n_labels, renamed = self.pairs, len(self.log.labels), self.renamed[used, None]
+        first, second = first[is_used], second[is_used]
+        pairs, n_labels, renamed = self.pairs, len(self.log.labels), self.renamed[is_used, None]
         if labels == "raw" and not renamed.any():
-            return first, second, used
+            return first, second, is_used
         mapped = [
-            mapped_shares(shares, columns, maps[used], pairs, n_labels)
+            mapped_shares(shares, columns, maps[is_used], pairs, n_labels)
             for shares, maps in ((first, pairs.map_a), (second, pairs.map_b))
         ]
         if labels == "raw":
-            wide = np.zeros((2, len(first), n_labels))
-            wide[0][:, columns], wide[1][:, columns] = first, second
-            mapped = [np.where(renamed, m, r) for m, r in zip(mapped, wide, strict=True)]
-        return mapped[0], mapped[1], used
+            raw_shares = np.zeros((2, len(first), n_labels))
+            raw_shares[0][:, columns], raw_shares[1][:, columns] = first, second
+            mapped = [np.where(renamed, m, r) for m, r in zip(mapped, raw_shares, strict=True)]
+        return mapped[0], mapped[1], is_used
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats, Codes] | None:
@@ -299,10 +301,10 @@ class Answers:
         shares, columns = option_shares(self.log, self.rows)
         if not len(columns) or not len(self.pairs):
             return None
-        place = np.full(len(self.log.raw) + 1, -1)
-        place[self.rows] = np.arange(len(self.rows))
+        share_row = np.full(len(self.log.raw) + 1, -1)
+        share_row[self.rows] = np.arange(len(self.rows))
         shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
-        return shares[place[self.row_a]], shares[place[self.row_b]], columns
+        return shares[share_row[self.row_a]], shares[share_row[self.row_b]], columns
 
     def as_rows(self, repeats: bool = False) -> AnswerRows:
         """The judge's single answers: the first to every prompt, or all with ``repeats``.
@@ -311,19 +313,19 @@ class Answers:
         """
         log, rows = self.log, self.rows
         if repeats and len(rows):
-            head = rows[0]
-            same = (log.judge == log.judge[head]) & (log.task == log.task[head])
-            rows = np.flatnonzero(same & (log.scoring == log.scoring[head]) & log.equivalent)
+            first = rows[0]
+            is_same = (log.judge == log.judge[first]) & (log.task == log.task[first])
+            rows = np.flatnonzero(is_same & (log.scoring == log.scoring[first]) & log.equivalent)
         return AnswerRows.at(log, rows)
 
 
 def join_rows_by_key(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
     """All pairs of a row on the left and one on the right with the same key."""
-    ranked = left[np.argsort(keys[left], kind="stable")]
-    start = np.searchsorted(keys[ranked], keys[right], "left")
-    count = np.searchsorted(keys[ranked], keys[right], "right") - start
+    sorted_left = left[np.argsort(keys[left], kind="stable")]
+    start = np.searchsorted(keys[sorted_left], keys[right], "left")
+    count = np.searchsorted(keys[sorted_left], keys[right], "right") - start
     offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
+    return sorted_left[np.repeat(start, count) + offset], np.repeat(right, count)
 
 
 def agreement(
@@ -336,7 +338,7 @@ def agreement(
 ) -> Agreement:
     """JSS and its companions for two arrays of label codes."""
     if not len(first):
-        return NOTHING
+        return NO_AGREEMENT
     return jss_of_codes(
         first,
         second,
@@ -379,8 +381,10 @@ def cube_of(log: Log, rows: Codes, wording: Codes) -> Cube:
 def has_foreign_gold(answers: Answers) -> bool:
     """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
     gold = answers.log.gold[answers.rows]
-    graded = gold >= 0
-    return bool(graded.any()) and vocabularies(answers, gold[graded], answers.decision[graded])[2]
+    has_gold = gold >= 0
+    if not has_gold.any():
+        return False
+    return vocabularies(answers, gold[has_gold], answers.decision[has_gold])[2]
 
 
 def vocabularies(
@@ -388,9 +392,9 @@ def vocabularies(
 ) -> tuple[list[str], list[str], bool]:
     """The gold labels, the verdicts, and whether these are two vocabularies."""
     log = answers.log
-    codes = np.unique(decision)
+    verdict_codes = np.unique(decision)
     labels = log.labels[np.unique(gold)].tolist()
-    verdicts = log.labels[codes[~log.undecided[codes]]].tolist()
-    apart = len(verdicts) > 1 and not set(labels) & set(verdicts)
-    apart = apart and not is_scale([*labels, *verdicts])
-    return labels, verdicts, apart or not set(labels) & set(answers.task.labels)
+    verdicts = log.labels[verdict_codes[~log.undecided[verdict_codes]]].tolist()
+    is_disjoint = len(verdicts) > 1 and not set(labels) & set(verdicts)
+    is_disjoint = is_disjoint and not is_scale([*labels, *verdicts])
+    return labels, verdicts, is_disjoint or not set(labels) & set(answers.task.labels)

@@ -24,7 +24,7 @@ from judgesense.tasks import ERROR
 NOT_ASKED = -2
 """The code of a prompt that the log does not have."""
 
-_UNSEEN = np.log(1e-6)
+_UNSEEN_LOGPROB = np.log(1e-6)
 """The log-probability of an option that an endpoint did not show, unless a shown one is lower."""
 
 _SWAPPED = "BA"
@@ -123,8 +123,8 @@ class AnswerArray:
     @property
     def both_orders(self) -> bool:
         """Whether some wording was asked in both option orders."""
-        in_order = np.any(self.asked, axis=0)
-        return len(self.orders) == 2 and bool(np.all(in_order, axis=1).any())
+        is_asked = np.any(self.asked, axis=0)
+        return len(self.orders) == 2 and bool(np.all(is_asked, axis=1).any())
 
     def of(self, variant_class: str) -> list[int]:
         """The wordings of a variant class."""
@@ -140,7 +140,7 @@ class AnswerArray:
 
     def take(self, items: Codes) -> AnswerArray:
         """The array of some of the items."""
-        return self.under([each.name for each in self.wordings], self.orders, items)
+        return self.under([wording.name for wording in self.wordings], self.orders, items)
 
     def under(
         self,
@@ -172,57 +172,57 @@ def array_of(answers: Answers, without: Iterable[str] = ()) -> AnswerArray:
     if answers.contrast is not None:
         rows = np.concatenate([rows, np.unique(answers.contrast[1])])
     rows = rows[~np.isin(log.templates, list(without))[log.template[rows]]]
-    keys = log.template[rows] * len(VARIANT_CLASSES) + log.variant_class[rows]
-    _, first, wording = np.unique(keys, return_index=True, return_inverse=True)
+    wording_keys = log.template[rows] * len(VARIANT_CLASSES) + log.variant_class[rows]
+    _, first_rows, wording = np.unique(wording_keys, return_index=True, return_inverse=True)
     code_of = log.codes_of(labels)
-    rows_of = [rows[wording == n] for n in range(len(first))]
-    meaning = [_meaning(answers, of_wording) for of_wording in rows_of]
-    named = [
+    rows_of = [rows[wording == n] for n in range(len(first_rows))]
+    meanings = [_meanings(answers, of_wording) for of_wording in rows_of]
+    wordings = [
         Wording(
             log.bases[log.base[row]],
             None if (variant := log.variants[log.variant[row]]) == REWORDING else variant,
             VARIANT_CLASSES[log.variant_class[row]],
-            _raw_of(answers, rows_of[n], meaning[n], code_of),
+            _raw_names(answers, rows_of[n], meanings[n], code_of),
         )
-        for n, row in enumerate(rows[first].tolist())
+        for n, row in enumerate(rows[first_rows].tolist())
     ]
     cube = cube_of(log, rows, wording)
-    by_name = sorted(range(len(named)), key=lambda n: named[n].name)
+    by_name = sorted(range(len(wordings)), key=lambda n: wordings[n].name)
     by_order = sorted(range(len(cube.orders)), key=lambda n: log.orders[cube.orders[n]])
     orders = tuple(log.orders[cube.orders[n]] for n in by_order)
     places = cube.places[:, by_name][:, :, by_order]
     # A failed request is no verdict: the prompt can be asked again.
-    failed = log.labels[log.decision[rows]] == ERROR
-    verdict = np.append(np.where(failed, NOT_ASKED, code_of[log.decision[rows]]), NOT_ASKED)
-    verdicts = verdict[places]
-    shares = _label_logprobs(answers, rows, wording, meaning, code_of)
+    is_failed = log.labels[log.decision[rows]] == ERROR
+    code_of_row = np.append(np.where(is_failed, NOT_ASKED, code_of[log.decision[rows]]), NOT_ASKED)
+    verdicts = code_of_row[places]
+    row_logprobs = _label_logprobs(answers, rows, wording, meanings, code_of)
     logprobs = np.full((*places.shape, len(labels)), np.nan)
-    if shares is not None:
-        logprobs[places >= 0] = shares[places[places >= 0]]
+    if row_logprobs is not None:
+        logprobs[places >= 0] = row_logprobs[places[places >= 0]]
     else:
         decided = np.nonzero(verdicts >= 0)
         logprobs[decided] = -np.inf
         logprobs[(*decided, verdicts[decided])] = 0.0
     gold = np.full(len(rows), -1) if has_foreign_gold(answers) else code_of[log.gold[rows]]
-    swapped = np.array([order == _SWAPPED for order in log.orders])[log.order[rows]]
-    _, first, item = np.unique(log.item[rows], return_index=True, return_inverse=True)
+    is_swapped = np.array([order == _SWAPPED for order in log.orders])[log.order[rows]]
+    _, first_rows, item = np.unique(log.item[rows], return_index=True, return_inverse=True)
     comparative = answers.task.comparative and set(orders) <= {"AB", _SWAPPED}
     return AnswerArray(
         task=replace(answers.task, comparative=comparative),
         scoring=answers.scoring,
         items=np.array(log.items, dtype=object)[cube.items],
-        clusters=log.cluster[rows][first],
-        gold=_in_own_order(gold, swapped, item, len(cube.items)),
-        wordings=tuple(named[n] for n in by_name),
+        clusters=log.cluster[rows][first_rows],
+        gold=_gold_in_item_order(gold, is_swapped, item, len(cube.items)),
+        wordings=tuple(wordings[n] for n in by_name),
         orders=orders,
         verdicts=verdicts,
         logprobs=logprobs,
-        has_probabilities=shares is not None,
+        has_probabilities=row_logprobs is not None,
         mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
     )
 
 
-def _planned(answers: Answers, rows: Codes) -> int | None:
+def _planned_map(answers: Answers, rows: Codes) -> int | None:
     """The label map of a wording in the run's pairs, if it is in any."""
     pairs = answers.pairs
     template = answers.log.template[rows[0]]
@@ -233,35 +233,35 @@ def _planned(answers: Answers, rows: Codes) -> int | None:
     return None
 
 
-def _meaning(answers: Answers, rows: Codes) -> Codes:
+def _meanings(answers: Answers, rows: Codes) -> Codes:
     """What each raw answer means under a wording: label codes of the log, shape (labels,)."""
     log = answers.log
-    if (planned := _planned(answers, rows)) is not None:
-        stated: Codes = answers.pairs.forward[planned]
-        return stated
+    if (map_code := _planned_map(answers, rows)) is not None:
+        meanings: Codes = answers.pairs.forward[map_code]
+        return meanings
     forward = np.arange(len(log.labels))
     decided = rows[~log.undecided[log.decision[rows]]]
     forward[log.raw[decided]] = log.decision[decided]
-    own = np.flatnonzero(np.isin(log.labels, answers.task.labels))
+    label_codes = np.flatnonzero(np.isin(log.labels, answers.task.labels))
     # Of two answers, one that never came means what the other does not.
-    if len(own) == 2 and forward[own[0]] == forward[own[1]]:
+    if len(label_codes) == 2 and forward[label_codes[0]] == forward[label_codes[1]]:
         raw = set(log.raw[decided].tolist())
-        one, two = own.tolist()
-        for came, other in ((one, two), (two, one)):
-            if came in raw and other not in raw and forward[came] in own:
-                forward[other] = one if forward[came] == two else two
+        first, second = label_codes.tolist()
+        for seen, other in ((first, second), (second, first)):
+            if seen in raw and other not in raw and forward[seen] in label_codes:
+                forward[other] = first if forward[seen] == second else second
     return forward
 
 
-def _raw_of(answers: Answers, rows: Codes, meaning: Codes, code_of: Codes) -> tuple[str, ...]:
+def _raw_names(answers: Answers, rows: Codes, meanings: Codes, code_of: Codes) -> tuple[str, ...]:
     """The raw answer that stands for each label under a wording."""
     words = answers.log.labels
     names: dict[int, str] = {}
-    if (planned := _planned(answers, rows)) is not None:
-        for label, raw in enumerate(answers.pairs.inverse[planned].tolist()):
+    if (map_code := _planned_map(answers, rows)) is not None:
+        for label, raw in enumerate(answers.pairs.inverse[map_code].tolist()):
             if raw >= 0 and code_of[label] >= 0:
                 names[int(code_of[label])] = str(words[raw])
-    for raw, label in enumerate(meaning.tolist() if not names else ()):
+    for raw, label in enumerate(meanings.tolist() if not names else ()):
         code = int(code_of[label])
         # A label keeps its own name unless the map says otherwise.
         if code >= 0 and (code not in names or raw == label):
@@ -270,7 +270,7 @@ def _raw_of(answers: Answers, rows: Codes, meaning: Codes, code_of: Codes) -> tu
 
 
 def _label_logprobs(
-    answers: Answers, rows: Codes, wording: Codes, meaning: list[Codes], code_of: Codes
+    answers: Answers, rows: Codes, wording: Codes, meanings: list[Codes], code_of: Codes
 ) -> Floats | None:
     """Log-probabilities of the canonical labels at the rows; None if the log has none."""
     if answers.scoring != "options":
@@ -278,14 +278,15 @@ def _label_logprobs(
     shares, columns = option_shares(answers.log, rows)
     if not len(columns) or np.isnan(shares).all():
         return None
-    moved = np.zeros((len(rows), len(answers.task.labels)))
-    for number, forward in enumerate(meaning):
-        of_wording = np.flatnonzero(wording == number)
-        target = np.where(columns >= 0, code_of[forward[columns]], NO_VERDICT)
-        for column in np.flatnonzero(target >= 0):
-            moved[of_wording, target[column]] += np.nan_to_num(shares[of_wording, column])
-    logprobs = log_of_shares(moved)
-    logprobs[np.isnan(shares[:, 0]) | (moved.sum(axis=1) <= 0)] = np.nan
+    totals = np.zeros((len(rows), len(answers.task.labels)))
+    for number, forward in enumerate(meanings):
+        wording_rows = np.flatnonzero(wording == number)
+        label_of_column = np.where(columns >= 0, code_of[forward[columns]], NO_VERDICT)
+        for column in np.flatnonzero(label_of_column >= 0):
+            added = np.nan_to_num(shares[wording_rows, column])
+            totals[wording_rows, label_of_column[column]] += added
+    logprobs = log_of_shares(totals)
+    logprobs[np.isnan(shares[:, 0]) | (totals.sum(axis=1) <= 0)] = np.nan
     return logprobs
 
 
@@ -296,8 +297,8 @@ def label_shares(answers: Answers, rows: Codes) -> Floats | None:
     """
     log, labels = answers.log, answers.task.labels
     templates, wording = np.unique(log.template[rows], return_inverse=True)
-    meaning = [_meaning(answers, rows[wording == n]) for n in range(len(templates))]
-    logprobs = _label_logprobs(answers, rows, wording, meaning, log.codes_of(labels))
+    meanings = [_meanings(answers, rows[wording == n]) for n in range(len(templates))]
+    logprobs = _label_logprobs(answers, rows, wording, meanings, log.codes_of(labels))
     if logprobs is None:
         return None
     shares = np.exp(logprobs)
@@ -334,18 +335,18 @@ def log_of_shares(shares: Floats) -> Floats:
     """
     with np.errstate(divide="ignore"):
         logs = np.log(shares)
-    least = np.where(shares > 0, logs, np.inf).min(axis=1, keepdims=True)
-    floored: Floats = np.where(shares > 0, logs, np.minimum(least, _UNSEEN))
-    return floored
+    smallest = np.where(shares > 0, logs, np.inf).min(axis=1, keepdims=True)
+    logprobs: Floats = np.where(shares > 0, logs, np.minimum(smallest, _UNSEEN_LOGPROB))
+    return logprobs
 
 
-def _in_own_order(gold: Codes, swapped: Bools, item: Codes, n: int) -> Codes:
+def _gold_in_item_order(gold: Codes, is_swapped: Bools, item: Codes, n: int) -> Codes:
     """Each item's label in its own order, from the labels of its answers as shown."""
     labels = gold.copy()
     # A third label, a tie, is the same in both orders.
-    first, second = swapped & (gold == 0), swapped & (gold == 1)
+    first, second = is_swapped & (gold == 0), is_swapped & (gold == 1)
     labels[first], labels[second] = 1, 0
-    of_item = np.full(n, NO_VERDICT)
-    graded = np.flatnonzero(labels >= 0)[::-1]
-    of_item[item[graded]] = labels[graded]
-    return of_item
+    gold_of_item = np.full(n, NO_VERDICT)
+    labelled = np.flatnonzero(labels >= 0)[::-1]
+    gold_of_item[item[labelled]] = labels[labelled]
+    return gold_of_item

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _ARGUMENTS = ("rubric", "source")
-_REPEATED = ("judge", "set", "columns", "threshold")
+_REPEATED_FLAGS = ("judge", "set", "columns", "threshold")
 _FLAGS = {"settings": "set"}
 """Parameters of a function whose flag has another name."""
 
@@ -37,28 +37,32 @@ def invocation(
     for name, value in given.items():
         if name == "judge_options":
             options |= {"max_cost": [str(value["max_cost"])]} if value.get("max_cost") else {}
-            rest = [f"{key}={_word(each)}" for key, each in value.items() if key != "max_cost"]
-            options |= {"set": [*options.get("set", []), *rest]} if rest else {}
+            pairs = [
+                f"{key}={_option_text(member)}"
+                for key, member in value.items()
+                if key != "max_cost"
+            ]
+            options |= {"set": [*options.get("set", []), *pairs]} if pairs else {}
             continue
         default = parameters[name].default if name in parameters else None
         if value is None or value is default or isinstance(value, bool):
             continue  # A flag without a value is about what is printed.
         if isinstance(value, Mapping):
-            value = [f"{key}={each}" for key, each in value.items()]
+            value = [f"{key}={member}" for key, member in value.items()]
         values = value if isinstance(value, (list, tuple)) else [value]
-        if not all(isinstance(each, (str, Path, int, float)) for each in values):
+        if not all(isinstance(member, (str, Path, int, float)) for member in values):
             return None
         if len(values) == 1 and values[0] == default:
             continue
-        words, flag = [str(each) for each in values], _FLAGS.get(name, name)
+        texts, flag = [str(member) for member in values], _FLAGS.get(name, name)
         if name in _ARGUMENTS:
-            arguments += words
+            arguments += texts
         else:
-            options[flag] = words if flag in _REPEATED else [",".join(words)]
+            options[flag] = texts if flag in _REPEATED_FLAGS else [",".join(texts)]
     return {"command": command, "arguments": arguments, "options": options}
 
 
-def _word(value: Any) -> str:
+def _option_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 

@@ -14,7 +14,7 @@ from judgesense.log.rows import Log, encode, flat, lookup
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.tasks import load_label_map
 
-_HASHED_AT_ONCE = 1 << 18
+_HASH_CHUNK = 1 << 18
 """The most pairs hashed at once, so that their text fits 32-bit offsets."""
 
 
@@ -70,26 +70,27 @@ class Pairs:
     def _by_prompt_ids(self) -> Codes:
         """The pairs in the order of their first and second prompt ids."""
         # Sorting each distinct id once is several times faster than sorting all pairs by text.
-        both = pa.chunked_array(self.prompt_ids).dictionary_encode().unify_dictionaries()
-        ids = both.combine_chunks()
+        sides = pa.chunked_array(self.prompt_ids).dictionary_encode().unify_dictionaries()
+        ids = sides.combine_chunks()
         texts = pa.concat_arrays([ids.dictionary, pa.array([""])])
         rank = pc.rank(texts, tiebreaker="dense").to_numpy().astype(np.int64)
-        one, two = np.split(rank[pc.fill_null(ids.indices, len(ids.dictionary)).to_numpy()], 2)
-        order: Codes = np.argsort(one * (len(rank) + 1) + two, kind="stable")
+        codes = pc.fill_null(ids.indices, len(ids.dictionary)).to_numpy()
+        first_rank, second_rank = np.split(rank[codes], 2)
+        order: Codes = np.argsort(first_rank * (len(rank) + 1) + second_rank, kind="stable")
         return order
 
     def _hash(self, rows: Codes) -> str:
         digest = hashlib.sha256()
-        for start in range(0, len(rows), _HASHED_AT_ONCE):
-            part = pa.array(rows[start : start + _HASHED_AT_ONCE])
-            one, two = (
-                pc.fill_null(side.take(part).cast(pa.string()), "") for side in self.prompt_ids
+        for start in range(0, len(rows), _HASH_CHUNK):
+            chunk = pa.array(rows[start : start + _HASH_CHUNK])
+            first, second = (
+                pc.fill_null(side.take(chunk).cast(pa.string()), "") for side in self.prompt_ids
             )
-            ended = pc.binary_join_element_wise(two, "\n", "")
-            lines = pc.binary_join_element_wise(one, ended, " ")
+            second_and_end = pc.binary_join_element_wise(second, "\n", "")
+            lines = pc.binary_join_element_wise(first, second_and_end, " ")
             _, offsets, data = lines.buffers()
-            ends = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
-            digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
+            bounds = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
+            digest.update(memoryview(data)[bounds[0] : bounds[1]] if data else b"")
         return digest.hexdigest()[:8]
 
 
@@ -99,24 +100,25 @@ def planned_pairs(log: Log, table: pa.Table, ids: pa.Array, task: str) -> Pairs:
     ``ids`` are the prompt ids that the log's stimuli index.
     """
     table = table.filter(pc.equal(table["task"], task))
-    texts = list(
-        dict.fromkeys([*table["label_map_a"].to_pylist(), *table["label_map_b"].to_pylist()])
-    )
-    forward = np.tile(np.arange(len(log.labels)), (max(len(texts), 1), 1))
+    maps_of_sides = [*table["label_map_a"].to_pylist(), *table["label_map_b"].to_pylist()]
+    label_maps = list(dict.fromkeys(maps_of_sides))
+    forward = np.tile(np.arange(len(log.labels)), (max(len(label_maps), 1), 1))
     inverse = np.full_like(forward, -1)
-    place = {word: code for code, word in enumerate(log.labels.tolist())}
-    for number, text in enumerate(texts):
-        for raw, label in load_label_map(text).items():
-            forward[number, place[raw]] = place[label]
-            if inverse[number, place[label]] < 0:
-                inverse[number, place[label]] = place[raw]
+    code_of = {word: code for code, word in enumerate(log.labels.tolist())}
+    for map_code, label_map in enumerate(label_maps):
+        for raw, label in load_label_map(label_map).items():
+            forward[map_code, code_of[raw]] = code_of[label]
+            if inverse[map_code, code_of[label]] < 0:
+                inverse[map_code, code_of[label]] = code_of[raw]
     item, items = encode(table["item_id"])
-    for names, column in (
+    for known_names, column in (
         (log.templates, "template_a"),
         (log.templates, "template_b"),
         (log.orders, "order"),
     ):
-        names += [name for name in pc.unique(table[column]).to_pylist() if name not in names]
+        # In place: these lists are the log's own.
+        names = pc.unique(table[column]).to_pylist()
+        known_names += [name for name in names if name not in known_names]
     return Pairs(
         first=lookup(table["prompt_id_a"], ids),
         second=lookup(table["prompt_id_b"], ids),
@@ -126,8 +128,8 @@ def planned_pairs(log: Log, table: pa.Table, ids: pa.Array, task: str) -> Pairs:
         order=lookup(table["order"], log.orders),
         template_a=lookup(table["template_a"], log.templates),
         template_b=lookup(table["template_b"], log.templates),
-        map_a=lookup(table["label_map_a"], texts),
-        map_b=lookup(table["label_map_b"], texts),
+        map_a=lookup(table["label_map_a"], label_maps),
+        map_b=lookup(table["label_map_b"], label_maps),
         forward=forward,
         inverse=inverse,
         prompt_ids=(flat(table["prompt_id_a"]), flat(table["prompt_id_b"])),
@@ -135,7 +137,7 @@ def planned_pairs(log: Log, table: pa.Table, ids: pa.Array, task: str) -> Pairs:
     )
 
 
-def drawn_order(n: int) -> Codes:
+def random_order(n: int) -> Codes:
     """A random place for each of many wordings."""
     return np.random.default_rng(0).permutation(n)
 
@@ -154,19 +156,19 @@ def pairs_of(log: Log, task: int) -> Pairs:
     rows = np.flatnonzero((log.task == task) & log.equivalent)
     rows = rows[np.unique(log.stimulus[rows], return_index=True)[1]]
     group = log.item[rows] * len(log.orders) + log.order[rows]
-    most = int(np.unique(group, return_counts=True)[1].max(initial=0))
-    place: Codes = np.arange(len(log.templates))
-    steps = max(most - 1, 0)
-    if most > MOST_COMPARED:
-        place, steps = drawn_order(len(log.templates)), steps_of(most)
-    rows = rows[np.lexsort((place[log.template[rows]], log.order[rows], log.item[rows]))]
+    max_wordings = int(np.unique(group, return_counts=True)[1].max(initial=0))
+    position: Codes = np.arange(len(log.templates))
+    max_step = max(max_wordings - 1, 0)
+    if max_wordings > MOST_COMPARED:
+        position, max_step = random_order(len(log.templates)), steps_of(max_wordings)
+    rows = rows[np.lexsort((position[log.template[rows]], log.order[rows], log.item[rows]))]
     group = log.item[rows] * len(log.orders) + log.order[rows]
     first, second = [rows[:0]], [rows[:0]]
-    for step in range(1, steps + 1):
-        same = np.flatnonzero(group[:-step] == group[step:])
-        first.append(rows[same])
-        second.append(rows[same + step])
-    one, two = np.concatenate(first), np.concatenate(second)
+    for step in range(1, max_step + 1):
+        matches = np.flatnonzero(group[:-step] == group[step:])
+        first.append(rows[matches])
+        second.append(rows[matches + step])
+    first_rows, second_rows = np.concatenate(first), np.concatenate(second)
     n_templates, n_labels = len(log.templates), len(log.labels)
     forward = np.tile(np.arange(n_labels), (n_templates, 1))
     inverse = np.full_like(forward, -1)
@@ -175,19 +177,19 @@ def pairs_of(log: Log, task: int) -> Pairs:
     inverse[log.template[decided], log.decision[decided]] = log.raw[decided]
     ids = flat(log.table["prompt_id"]).dictionary_encode()
     return Pairs(
-        first=log.stimulus[one],
-        second=log.stimulus[two],
-        item=log.item[one],
+        first=log.stimulus[first_rows],
+        second=log.stimulus[second_rows],
+        item=log.item[first_rows],
         items=log.items,
-        cluster=log.cluster[one],
-        order=log.order[one],
-        template_a=log.template[one],
-        template_b=log.template[two],
-        map_a=log.template[one],
-        map_b=log.template[two],
+        cluster=log.cluster[first_rows],
+        order=log.order[first_rows],
+        template_a=log.template[first_rows],
+        template_b=log.template[second_rows],
+        map_a=log.template[first_rows],
+        map_b=log.template[second_rows],
         forward=forward,
         inverse=np.where(inverse < 0, np.arange(n_labels), inverse),
-        prompt_ids=(ids.take(pa.array(one)), ids.take(pa.array(two))),
+        prompt_ids=(ids.take(pa.array(first_rows)), ids.take(pa.array(second_rows))),
         planned=False,
     )
 
@@ -196,10 +198,10 @@ def mapped_shares(
     shares: Floats, columns: Codes, maps: Codes, pairs: Pairs, n_labels: int
 ) -> Floats:
     """Option probabilities moved to the canonical labels, shape (n, n_labels)."""
-    moved = np.zeros((len(shares), n_labels))
+    mapped = np.zeros((len(shares), n_labels))
     for code in np.unique(maps):
         rows = np.flatnonzero(maps == code)
-        part = np.zeros((len(rows), n_labels))
-        np.add.at(part.T, pairs.forward[code, columns], shares[rows].T)
-        moved[rows] = part
-    return moved
+        label_shares = np.zeros((len(rows), n_labels))
+        np.add.at(label_shares.T, pairs.forward[code, columns], shares[rows].T)
+        mapped[rows] = label_shares
+    return mapped

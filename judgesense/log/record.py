@@ -90,13 +90,13 @@ class RunRecord(OwnShape):
 
 def versions() -> dict[str, str]:
     """The versions of the packages that a figure can depend on."""
-    found = {"judgesense": __version__, "python": platform.python_version()}
+    packages = {"judgesense": __version__, "python": platform.python_version()}
     for package in ("numpy", "pyarrow", "torch", "transformers", "vllm", "openai"):
         try:
-            found[package] = metadata.version(package)
+            packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return packages
 
 
 def hardware() -> dict[str, Any]:

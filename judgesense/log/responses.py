@@ -1,4 +1,4 @@
-"""The response log: the answers of models in free text, and how to separate them from thinking.
+"""The response log: the answers of models in free text.
 
 A log is an Arrow table with the columns of :data:`SCHEMA`, one row per question and repeat, stored
 as ``responses/part-*.parquet`` in a run's folder. A matcher scores it.
@@ -18,7 +18,7 @@ from judgesense.log.schema import conform, part_files, read_part, require_parts
 
 PARTS = "responses"
 
-_STATED = [
+_REQUIRED = [
     ("model", pa.string()),
     ("prompt_id", pa.string()),
     ("item_id", pa.string()),
@@ -27,7 +27,7 @@ _STATED = [
     ("finish_reason", pa.string()),
     ("tokens", pa.int32()),
 ]
-_EXTRA = [
+_OPTIONAL = [
     ("repeat", pa.int32()),
     ("input_tokens", pa.int32()),
     ("option_logprobs", DECISIONS.field("option_logprobs").type),
@@ -36,7 +36,7 @@ _EXTRA = [
     ("error", pa.string()),
 ]
 
-SCHEMA = pa.schema(_STATED + _EXTRA)
+SCHEMA = pa.schema(_REQUIRED + _OPTIONAL)
 """Columns of the response log; a file may lack those from ``repeat`` on, which are then null.
 
 ``model`` is ``name@fingerprint``, ``prompt_id`` the hash of the message, and ``tokens`` the number
@@ -83,16 +83,16 @@ def require_finished(folder: Path) -> None:
     record = read_record(folder)
     if record is None:
         return
-    whole = record.get("finished")
-    if whole and (folder / PARTS).is_dir():
+    is_whole = record.get("finished")
+    if is_whole and (folder / PARTS).is_dir():
         names = {part.name for part in part_files(folder, PARTS)}
-        whole = names.issuperset(record.get("parts", ()))
-    if not whole:
+        is_whole = names.issuperset(record.get("parts", ()))
+    if not is_whole:
         raise JudgeSenseError(f"the run in {folder} is not finished; rerun it to resume")
-    if changed := changes(folder, record, PARTS):
+    if differences := changes(folder, record, PARTS):
         raise JudgeSenseError(
-            f"{folder} has changed since the run finished: {'; '.join(changed.values())}. Rerun "
-            "it to ask the missing questions again"
+            f"{folder} has changed since the run finished: {'; '.join(differences.values())}. "
+            "Rerun it to ask the missing questions again"
         )
 
 
@@ -101,7 +101,7 @@ def conform_responses(table: pa.Table, where: str) -> pa.Table:
 
     Raises JudgeSenseError naming ``where`` and the column that is missing or has the wrong type.
     """
-    for name, kind in _EXTRA:
+    for name, kind in _OPTIONAL:
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows, kind))
     return conform(table, where, SCHEMA, "response log")
@@ -110,7 +110,7 @@ def conform_responses(table: pa.Table, where: str) -> pa.Table:
 def _read_lines(path: Path) -> pa.Table:
     rows = []
     for record in read_table(path):
-        if missing := [name for name, _ in _STATED if name not in record.values]:
+        if missing := [name for name, _ in _REQUIRED if name not in record.values]:
             raise JudgeSenseError(f"{record.place}: the response lacks {', '.join(missing)}")
         rows.append(record.values)
     try:

@@ -107,8 +107,8 @@ class Log:
     @cached_property
     def equivalent(self) -> Bools:
         """The rows whose verdict should not depend on the wording; only these form pairs."""
-        same: Bools = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
-        return same
+        equivalent: Bools = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
+        return equivalent
 
     def codes_of(self, labels: tuple[str, ...]) -> Codes:
         """The place of each of the log's labels in ``labels``, -1 if it is not there.
@@ -194,13 +194,15 @@ def read_rows(
         if name not in log.column_names:
             log = log.append_column(name, pa.nulls(log.num_rows, pa.string()))
     # Logs of 0.2 may hold answers to input without content, which are no verdicts.
-    if pc.any(free := pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)).as_py():
-        log = log.filter(pc.invert(free))
+    if pc.any(
+        is_content_free := pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)
+    ).as_py():
+        log = log.filter(pc.invert(is_content_free))
     if log.num_rows == 0:
         raise JudgeSenseError("the decision log has no rows; judge items or import a log first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
     decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
-    words = _vocabulary(log, pairs, run, raw, decision)
+    vocabulary = _vocabulary(log, pairs, run, raw, decision)
     judge, judges = encode(log["judge"])
     task, tasks = encode(log["task"])
     scoring, scorings = encode(log["scoring"])
@@ -209,18 +211,16 @@ def read_rows(
     base, bases = encode(log["template_id"])
     variant, variants = encode(log["variant"], REWORDING)
     template, templates = with_variants(base, bases, variant, variants)
-    form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
-    form &= (np.array(scorings) == "options")[scoring] & ~_scores_in_form(run, judges)[judge]
-    stimulus: Codes
+    is_form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
+    is_form &= (np.array(scorings) == "options")[scoring] & ~_scores_in_form(run, judges)[judge]
     ids = None
     if pairs is None:
-        key = ((task * len(items) + item) * len(orders) + order) * len(templates) + template
-        distinct, stimulus = np.unique(key, return_inverse=True)
+        codes = ((task * len(items) + item) * len(orders) + order) * len(templates) + template
+        distinct, stimulus = np.unique(codes, return_inverse=True)
         n_stimuli = len(distinct)
     else:
-        ids = pc.unique(
-            pa.chunked_array([*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks])
-        )
+        sides = [*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks]
+        ids = pc.unique(pa.chunked_array(sides))
         stimulus, n_stimuli = lookup(log["prompt_id"], ids), len(ids)
     chances = run.get("label_chances") or {}
     rows = Log(
@@ -239,15 +239,15 @@ def read_rows(
         items,
         cluster=_clusters(log, item, items, run.get("copies") or {}),
         repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
-        raw=lookup(raw, words),
-        decision=lookup(decision, words),
-        gold=lookup(log["gold"], words),
-        labels=np.array(words, dtype=object),
+        raw=lookup(raw, vocabulary),
+        decision=lookup(decision, vocabulary),
+        gold=lookup(log["gold"], vocabulary),
+        labels=np.array(vocabulary, dtype=object),
         stimulus=stimulus,
         n_stimuli=n_stimuli,
         variant=variant,
         variants=variants,
-        variant_class=_variant_class(log["variant_class"], form),
+        variant_class=_variant_class(log["variant_class"], is_form),
         base=base,
         bases=bases,
         chances=np.array([chances.get(name, np.nan) for name in items]) if chances else None,
@@ -273,15 +273,20 @@ def _vocabulary(
             for label_map in map(load_label_map, pc.unique(column).to_pylist()):
                 words.update(dict.fromkeys([*label_map, *label_map.values()]))
     # A label that no row has may still be the other one of a comparison in the order BA.
-    for stated in (run.get("tasks") or {}).values():
-        words.update(dict.fromkeys(stated["labels"]))
+    for task in (run.get("tasks") or {}).values():
+        words.update(dict.fromkeys(task["labels"]))
     return list(words)
 
 
 def _scores_in_form(run: Mapping[str, Any], judges: list[str]) -> Bools:
     """Which of the judges score an option inside the form of a reply."""
-    described = ((each["name"], each.get("describe") or {}) for each in run.get("judges") or ())
-    return np.isin(judges, [name for name, facts in described if facts.get(SCORES_IN_FORM) is True])
+    descriptions = (
+        (judge["name"], judge.get("describe") or {}) for judge in run.get("judges") or ()
+    )
+    return np.isin(
+        judges,
+        [name for name, description in descriptions if description.get(SCORES_IN_FORM) is True],
+    )
 
 
 def _clusters(log: pa.Table, item: Codes, items: list[str], copies: Mapping[str, str]) -> Codes:
@@ -289,30 +294,30 @@ def _clusters(log: pa.Table, item: Codes, items: list[str], copies: Mapping[str,
     cluster = encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0]
     if not copies:
         return cluster
-    place = {name: code for code, name in enumerate(items)}
-    text = np.array([place.get(copies.get(name, name), place[name]) for name in items])
-    return linked(cluster.tolist(), text[item].tolist())
+    code_of = {name: code for code, name in enumerate(items)}
+    text_codes = np.array([code_of.get(copies.get(name, name), code_of[name]) for name in items])
+    return linked(cluster.tolist(), text_codes[item].tolist())
 
 
 def with_variants(
     template: Codes, templates: list[str], variant: Codes, variants: list[str]
 ) -> tuple[Codes, list[str]]:
     """The templates, with a code per variant where a template has several."""
-    both = template * len(variants) + variant
-    distinct, codes = np.unique(both, return_inverse=True)
+    pair = template * len(variants) + variant
+    distinct, codes = np.unique(pair, return_inverse=True)
     if len(distinct) == len(templates):
         return template, list(templates)
-    several = np.bincount(distinct // len(variants)) > 1
+    has_several = np.bincount(distinct // len(variants)) > 1
     names = []
     for code in distinct.tolist():
         base, kind = templates[code // len(variants)], variants[code % len(variants)]
-        suffixed = several[code // len(variants)] and kind != REWORDING
-        names.append(f"{base}+{kind}" if suffixed else base)
+        is_suffixed = has_several[code // len(variants)] and kind != REWORDING
+        names.append(f"{base}+{kind}" if is_suffixed else base)
     return codes.astype(np.int64), names
 
 
-def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
-    """The class of each row; a reply ``form`` that is no rewording is an intervention."""
+def _variant_class(column: pa.ChunkedArray, is_form: Bools) -> Codes:
+    """The class of each row; a reply ``is_form`` that is no rewording is an intervention."""
     codes = lookup(pc.fill_null(column, EQUIVALENT), VARIANT_CLASSES)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
@@ -320,26 +325,24 @@ def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
             f"the decision log, row {row + 1}, variant_class: {column[row].as_py()!r} is not one "
             f"of {', '.join(VARIANT_CLASSES)}"
         )
-    same = codes == VARIANT_CLASSES.index(EQUIVALENT)
-    return np.where(form & same, VARIANT_CLASSES.index(INTERVENTION), codes)
+    is_equivalent = codes == VARIANT_CLASSES.index(EQUIVALENT)
+    return np.where(is_form & is_equivalent, VARIANT_CLASSES.index(INTERVENTION), codes)
 
 
 def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
     """The task as in the run's record, or as its rows show it."""
     name = log.tasks[code]
-    stated = (run.get("tasks") or {}).get(name)
-    if stated:
-        labels = tuple(stated["labels"])
-        ordinal = stated.get("ordinal", is_scale(labels))
-        wins = stated.get("wins") or ""
-        comparative, families = bool(stated.get("comparative")), _families(run, stated)
-        return TaskWords(name, labels, comparative, bool(ordinal), wins, families)
+    if record := (run.get("tasks") or {}).get(name):
+        labels = tuple(record["labels"])
+        ordinal = bool(record.get("ordinal", is_scale(labels)))
+        comparative, families = bool(record.get("comparative")), _families(run, record)
+        return TaskWords(name, labels, comparative, ordinal, record.get("wins") or "", families)
     rows = log.task == code
-    used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
-    words = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
-    ordered = sorted(words, key=int) if is_scale(words) else sorted(words)
+    codes = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
+    words = [str(log.labels[c]) for c in codes if c >= 0 and not log.undecided[c]]
+    labels = tuple(sorted(words, key=int) if is_scale(words) else sorted(words))
     orders = {log.orders[c] for c in np.unique(log.order[rows])}
-    return TaskWords(name, tuple(ordered), bool(orders - {NO_ORDER}), is_scale(ordered))
+    return TaskWords(name, labels, bool(orders - {NO_ORDER}), is_scale(labels))
 
 
 def _families(run: Mapping[str, Any], task: Mapping[str, Any]) -> Mapping[str, str]:

@@ -125,19 +125,19 @@ def part_files(run_dir: Path, parts: str = PARTS) -> list[Path]:
 
 def require_parts(run_dir: Path, parts: str = PARTS, log: str = "decision log") -> list[Path]:
     """The part files of a run's log. Raises JudgeSenseError, naming the folder, if it has none."""
-    found = part_files(run_dir, parts)
-    if not found:
-        others = sorted(run_dir.glob("*.csv"))
+    files = part_files(run_dir, parts)
+    if not files:
+        csv_files = sorted(run_dir.glob("*.csv"))
         hint = (
-            f", or import a log, as in: judgesense import {others[0]} --format FORMAT --out DIR"
-            if others and parts == PARTS
+            f", or import a log, as in: judgesense import {csv_files[0]} --format FORMAT --out DIR"
+            if csv_files and parts == PARTS
             else ""
         )
         raise JudgeSenseError(
             f"{run_dir} holds no {log} ({parts}/part-*.parquet); name the --out folder of a run "
             f"that has answers{hint}"
         )
-    return found
+    return files
 
 
 def read_log(run_dir: Path, *, texts: bool = True) -> pa.Table:
@@ -157,7 +157,7 @@ def _log_of_part(part: Path, texts: bool) -> pa.Table:
         # The column that is not read is checked all the same.
         conform(check_table(pq.read_schema(part).empty_table(), str(part)), str(part))
         table = table.append_column("raw_text", pa.nulls(table.num_rows, pa.string()))
-    return _numbers(conform(table, str(part)), str(part))
+    return _require_finite(conform(table, str(part)), str(part))
 
 
 def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
@@ -165,27 +165,29 @@ def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
 
     Raises JudgeSenseError if a part cannot be read.
     """
-    wanted, start = np.asarray(rows, dtype=np.int64), 0
-    texts = np.full(len(wanted), None, dtype=object)
-    for part in require_parts(run_dir) if len(wanted) else ():
+    indices, start = np.asarray(rows, dtype=np.int64), 0
+    texts = np.full(len(indices), None, dtype=object)
+    for part in require_parts(run_dir) if len(indices) else ():
         end = start + int(pq.read_metadata(part).num_rows)
-        inside = (wanted >= start) & (wanted < end)
-        if inside.any():
-            places = pa.array(wanted[inside] - start)
-            texts[inside] = read_part(part, ("raw_text",))["raw_text"].take(places).to_numpy()
+        is_in_part = (indices >= start) & (indices < end)
+        if is_in_part.any():
+            part_rows = pa.array(indices[is_in_part] - start)
+            texts[is_in_part] = (
+                read_part(part, ("raw_text",))["raw_text"].take(part_rows).to_numpy()
+            )
         start = end
     return texts.tolist()
 
 
-def _numbers(log: pa.Table, where: str) -> pa.Table:
+def _require_finite(log: pa.Table, where: str) -> pa.Table:
     """The log, if it has no NaN, and no infinite number where none is possible."""
-    for name, allowed in (
+    for name, is_allowed in (
         ("option_mass", pc.is_finite),
         ("latency_s", pc.is_finite),
         ("cost_usd", pc.is_finite),
         ("margin", lambda column: pc.invert(pc.is_nan(column))),
     ):
-        row = allowed(log[name]).index(False).as_py()
+        row = is_allowed(log[name]).index(False).as_py()
         if row >= 0:
             raise JudgeSenseError(
                 f"{where}, row {row + 1}, {name}: {log[name][row].as_py()} is not a finite number"

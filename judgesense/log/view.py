@@ -72,38 +72,38 @@ def view(
     (['YES', 'NO'], 1.0)
     """
     rows, tasks, ids = read_rows(log, pairs, record or {})
-    of_task = {
+    pairs_of_task = {
         name: pairs_of(rows, code) if pairs is None else planned_pairs(rows, pairs, ids, name)
         for code, name in enumerate(rows.tasks)
     }
-    key = (rows.task * len(rows.judges) + rows.judge) * len(rows.scorings) + rows.scoring
-    order = np.argsort(key, kind="stable")
-    every = []
-    for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-        task = tasks[rows.tasks[rows.task[part[0]]]]
-        every.append(answers_of(rows, task, of_task[task.name], part))
+    group = (rows.task * len(rows.judges) + rows.judge) * len(rows.scorings) + rows.scoring
+    order = np.argsort(group, kind="stable")
+    answers = []
+    for judge_rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        task = tasks[rows.tasks[rows.task[judge_rows[0]]]]
+        answers.append(answers_of(rows, task, pairs_of_task[task.name], judge_rows))
     for task in tasks.values():
-        every += _baselines(rows, task, of_task[task.name])
-    return View(rows, tuple(every))
+        answers += _baselines(rows, task, pairs_of_task[task.name])
+    return View(rows, tuple(answers))
 
 
 def answers_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Answers:
     """The answers at some rows of a log, which are one judge's on one task under one scoring."""
     # The first answer to a prompt and item need not be repeat 0.
-    repeats, prompt = log.repeat[rows], _prompt(log, rows)
-    _, at = np.unique(prompt, return_inverse=True)
-    least = np.full(int(at.max()) + 1, repeats.max())
-    np.minimum.at(least, at, repeats)
-    is_first = repeats == least[at]
+    repeats, prompt = log.repeat[rows], _prompt_key(log, rows)
+    _, prompt_code = np.unique(prompt, return_inverse=True)
+    first_repeat = np.full(int(prompt_code.max()) + 1, repeats.max())
+    np.minimum.at(first_repeat, prompt_code, repeats)
+    is_first = repeats == first_repeat[prompt_code]
     first, later = rows[is_first], rows[~is_first & log.equivalent[rows]]
-    once, others = first[log.equivalent[first]], first[~log.equivalent[first]]
+    equivalent, others = first[log.equivalent[first]], first[~log.equivalent[first]]
     row_of = np.full(log.n_stimuli + 1, _NOT_JUDGED)
-    paired = once[log.stimulus[once] >= 0][::-1]
-    row_of[log.stimulus[paired]] = paired
+    with_stimulus = equivalent[log.stimulus[equivalent] >= 0][::-1]
+    row_of[log.stimulus[with_stimulus]] = with_stimulus
     # A prompt that is equivalent with another scoring only has pairs, but none in this scoring.
-    apart = np.setdiff1d(log.stimulus[others], log.stimulus[paired]) if len(others) else others
-    if len(apart := apart[apart >= 0]):
-        pairs = pairs.only(~(np.isin(pairs.first, apart) | np.isin(pairs.second, apart)))
+    unpaired = np.setdiff1d(log.stimulus[others], log.stimulus[with_stimulus])
+    if len(unpaired := unpaired[unpaired >= 0]):
+        pairs = pairs.only(~(np.isin(pairs.first, unpaired) | np.isin(pairs.second, unpaired)))
     row_a, row_b = row_of[pairs.first], row_of[pairs.second]
     raw = [np.where(row >= 0, log.raw[row], _NOT_JUDGED) for row in (row_a, row_b)]
     if pairs.planned:
@@ -120,30 +120,30 @@ def answers_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Answers:
         raw_b=raw[1],
         mapped_a=np.where(row_a >= 0, mapped[0], _NOT_JUDGED),
         mapped_b=np.where(row_b >= 0, mapped[1], _NOT_JUDGED),
-        rows=once,
-        decision=log.decision[once],
+        rows=equivalent,
+        decision=log.decision[equivalent],
         row_a=row_a,
         row_b=row_b,
-        reruns=_reruns(log, once, later),
+        reruns=_reruns(log, equivalent, later),
         others=others if len(others) else None,
     )
 
 
-def _prompt(log: Log, rows: Codes) -> Codes:
+def _prompt_key(log: Log, rows: Codes) -> Codes:
     """One number for each prompt and item."""
     key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
     key = (key + log.template[rows]) * len(log.orders) + log.order[rows]
     return key * len(log.variants) + log.variant[rows]
 
 
-def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
+def _reruns(log: Log, first: Codes, later: Codes) -> tuple[Codes, Codes] | None:
     """The first and each later answer to the same prompt and item, as rows of the log."""
     if not len(later):
         return None
-    ranked = once[np.argsort(_prompt(log, once), kind="stable")]
-    place = np.searchsorted(_prompt(log, ranked), _prompt(log, later))
-    paired = log.stimulus[later] >= 0
-    return ranked[place][paired], later[paired]
+    sorted_first = first[np.argsort(_prompt_key(log, first), kind="stable")]
+    positions = np.searchsorted(_prompt_key(log, sorted_first), _prompt_key(log, later))
+    has_stimulus = log.stimulus[later] >= 0
+    return sorted_first[positions][has_stimulus], later[has_stimulus]
 
 
 def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Answers]:
@@ -156,18 +156,19 @@ def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Answers]:
         return
     rows = np.flatnonzero((log.task == log.tasks.index(task.name)) & log.equivalent)
     rows = rows[log.stimulus[rows] >= 0]
-    _, index = np.unique(log.stimulus[rows] * len(log.items) + log.item[rows], return_index=True)
-    rows = rows[np.sort(index)]
-    meant = np.full(log.n_stimuli + 1, _NOT_JUDGED)
-    meant[log.stimulus[rows][::-1]] = log.gold[rows][::-1]
-    answers = {ORACLE: (meant, log.gold[rows])}
+    stimulus_item = log.stimulus[rows] * len(log.items) + log.item[rows]
+    _, first_rows = np.unique(stimulus_item, return_index=True)
+    rows = rows[np.sort(first_rows)]
+    label_of_stimulus = np.full(log.n_stimuli + 1, _NOT_JUDGED)
+    label_of_stimulus[log.stimulus[rows][::-1]] = log.gold[rows][::-1]
+    answers = {ORACLE: (label_of_stimulus, log.gold[rows])}
     if task.comparative and task.labels and task.labels[0] in log.labels:
         first = int(np.flatnonzero(log.labels == task.labels[0])[0])
         answers[ALWAYS_FIRST] = (np.full(log.n_stimuli + 1, first), np.full(len(rows), first))
-    for judge, (meant, decision) in answers.items():
+    for judge, (label_of_stimulus, decision) in answers.items():
         if not (decision >= 0).any():
             continue
-        mapped = meant[pairs.first], meant[pairs.second]
+        mapped = label_of_stimulus[pairs.first], label_of_stimulus[pairs.second]
         raw = [
             np.where(labels >= 0, pairs.inverse[maps, labels], _NOT_JUDGED)
             for maps, labels in zip((pairs.map_a, pairs.map_b), mapped, strict=True)

@@ -15,8 +15,9 @@ from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept_templates, materialise
 from judgesense.files.disk import writing
-from judgesense.log.folder import ITEMS_FILE, RETRIES, RunFolder, folder_lock, read_record, save_run
+from judgesense.log.folder import ITEMS_FILE, RETRIES, folder_lock, read_record, save_run
 from judgesense.log.invocation import invocation
+from judgesense.log.run_folder import RunFolder
 from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.judges import folder_for, identity_of, prepare, require_known

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judgesense.benchmark import Benchmark
-from judgesense.log.folder import RETRIES, RunFolder
+from judgesense.log.folder import RETRIES
+from judgesense.log.run_folder import RunFolder
 from judgesense.log.schema import PARTS, SCORINGS
 from judgesense.pipeline.first_prompts import first_answers
 from judgesense.pipeline.requirements import answerable, name_of

@@ -12,7 +12,7 @@ from answers_trial import CHOICE, no_answers
 
 from judgesense.ask.answers import AnswersSoFar, JudgeScoring
 from judgesense.ask.prompt_store import PromptStore
-from judgesense.log.folder import RunFolder
+from judgesense.log.run_folder import RunFolder
 from judgesense.tasks import Item, Template
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Answer

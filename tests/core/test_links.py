@@ -10,7 +10,8 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
-from judgesense.log.folder import RunFolder, folder_lock
+from judgesense.log.folder import folder_lock
+from judgesense.log.run_folder import RunFolder
 from judgesense.pipeline.demo import demo
 from judgesense.pipeline.matching import match_log
 from judgesense.reporting.report import write_report

@@ -16,8 +16,9 @@ import pytest
 from test_runner import benchmark, tells_parity
 
 from judgesense.errors import JudgeSenseError
-from judgesense.log.folder import RunFolder, read_record, read_run
+from judgesense.log.folder import read_record, read_run
 from judgesense.log.responses import read_responses
+from judgesense.log.run_folder import RunFolder
 from judgesense.pipeline.execution import run
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
