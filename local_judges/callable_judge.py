@@ -54,11 +54,7 @@ class CallableJudge:
         (scoring,) = self.scorings
         name = self.name.removesuffix("@callable")
         return CallableJudge(
-            self._function,
-            name=name,
-            scoring=scoring,
-            batch_size=self._batch_size,
-            is_lenient=True,
+            self._function, name=name, scoring=scoring, batch_size=self._batch_size, is_lenient=True
         )
 
     @property

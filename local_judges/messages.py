@@ -11,12 +11,7 @@ from judgesense.recipes.recipe import Recipe
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
 from judgesense_dataset.attacks import Attacks
 from judgesense_dataset.reply_labels import reply_schema
-from judgesense_dataset.templates import (
-    LayoutPattern,
-    is_alone,
-    layout_patterns,
-    patterns_of,
-)
+from judgesense_dataset.templates import LayoutPattern, is_alone, layout_patterns, patterns_of
 from judgesense_dataset.variant_changes import judged_field
 from local_judges.improved_judge import ImprovedJudge
 from local_judges.protocol import Request

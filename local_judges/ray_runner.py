@@ -28,11 +28,7 @@ from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import VLLM_MEMORY, RayOptions, validate_settings
 from local_judges.outcome import JudgeOutcome, merge_outcomes
-from local_judges.parts import (
-    Interrupted,
-    ask_parts,
-    set_aside_unplanned,
-)
+from local_judges.parts import Interrupted, ask_parts, set_aside_unplanned
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import progress
 from local_judges.protocol import Judge

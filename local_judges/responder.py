@@ -28,10 +28,7 @@ from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import entries
 from local_judges.outcome import JudgeOutcome, merge_outcomes
-from local_judges.parts import (
-    ask_parts,
-    set_aside_unplanned,
-)
+from local_judges.parts import ask_parts, set_aside_unplanned
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, resolve
@@ -248,11 +245,7 @@ def _ask(
 
 
 def _part_table(
-    part: Part,
-    answers: Mapping[int, Answer],
-    model: str,
-    questions: pa.Table,
-    requests: Requests,
+    part: Part, answers: Mapping[int, Answer], model: str, questions: pa.Table, requests: Requests
 ) -> pa.Table:
     """The rows of a part: by request in the planned order, then by question."""
     row_indices, answer_of = requests.rows_of(part)

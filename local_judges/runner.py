@@ -17,13 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import PARTS
 from local_judges.journal import Journal
 from local_judges.outcome import JudgeOutcome, merge_outcomes
-from local_judges.parts import (
-    Note,
-    answers_alone,
-    ask_parts,
-    set_aside_unplanned,
-    watching,
-)
+from local_judges.parts import Note, answers_alone, ask_parts, set_aside_unplanned, watching
 from local_judges.plan import Requests, plan_parts
 from local_judges.protocol import Answer, Budgeted, Judge, Request, Watch
 from local_judges.rows import decision_log

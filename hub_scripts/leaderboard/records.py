@@ -45,13 +45,7 @@ class Change:
         """The change that a remedy is."""
         jss_gain = None if row.jss is None or row.jss_before is None else row.jss - row.jss_before
         return cls(
-            row.remedy,
-            row.trust,
-            row.prompts_per_item,
-            row.accuracy,
-            row.gain,
-            row.jss,
-            jss_gain,
+            row.remedy, row.trust, row.prompts_per_item, row.accuracy, row.gain, row.jss, jss_gain
         )
 
 

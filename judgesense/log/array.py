@@ -143,10 +143,7 @@ class AnswerArray:
         return self.under([wording.name for wording in self.wordings], self.orders, items)
 
     def under(
-        self,
-        wordings: Sequence[str],
-        orders: Sequence[str],
-        items: Codes | slice = slice(None),
+        self, wordings: Sequence[str], orders: Sequence[str], items: Codes | slice = slice(None)
     ) -> AnswerArray:
         """The array of some wordings, by name, and orders; of some of the items, or of all."""
         columns = [self.place(name) for name in wordings]

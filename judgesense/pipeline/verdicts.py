@@ -127,8 +127,7 @@ def judge_items(
     file = materialise(items, beside, "items")
     read, identity, rows = read_items(file, improved, columns or {})
     data = DataReference(
-        {"items": identity, "stabilised": improved.digest},
-        lambda: benchmark_of(improved, read),
+        {"items": identity, "stabilised": improved.digest}, lambda: benchmark_of(improved, read)
     )
     target = Path(out or f"{folder_for(RUNS, file.stem, [spec], data.identity)}.csv")
     folder = target.with_name(f"{target.name}.run")

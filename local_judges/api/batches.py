@@ -18,14 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import cannot_write, write_text
 from judgesense.files.documents import fit_record, read_json
 from judgesense.text import join, printable
-from local_judges.api.batch_apis import (
-    BatchApi,
-    BatchState,
-    ProviderError,
-    Result,
-    chunks,
-    flat,
-)
+from local_judges.api.batch_apis import BatchApi, BatchState, ProviderError, Result, chunks, flat
 from local_judges.api.endpoint import Endpoint
 from local_judges.api.refusals import accepted_body, refused_in
 from local_judges.api.replies import diagnose

@@ -19,13 +19,7 @@ from judgesense.files.limits import REPLY_BYTES
 from judgesense.text import printable
 from local_judges.api.keys import NO_KEY, read_key, require_loggable
 from local_judges.api.refusals import accepted_body, refused_in
-from local_judges.api.replies import (
-    FatalError,
-    PageError,
-    answer_of,
-    diagnose,
-    without_secrets,
-)
+from local_judges.api.replies import FatalError, PageError, answer_of, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
 from local_judges.options import KEY_VARIABLE, ApiOptions
 from local_judges.protocol import Answer, Request

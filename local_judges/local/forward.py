@@ -15,13 +15,7 @@ import numpy as np
 import torch
 
 from local_judges.local.local_model import Decoding
-from local_judges.local.option_scoring import (
-    ROOT,
-    OptionTrie,
-    build_trie,
-    option_logprobs,
-    path_to,
-)
+from local_judges.local.option_scoring import ROOT, OptionTrie, build_trie, option_logprobs, path_to
 from local_judges.local.packed_forward import Continuation, Layout, prefill, step, trie_attention
 
 _NORM_ROWS = 32

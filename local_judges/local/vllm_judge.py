@@ -22,13 +22,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import ModelFiles, find_model, hardware
-from local_judges.local.option_scoring import (
-    ROOT,
-    OptionTrie,
-    needed_tokens,
-    path_to,
-    scores_of,
-)
+from local_judges.local.option_scoring import ROOT, OptionTrie, needed_tokens, path_to, scores_of
 from local_judges.options import VLLM_MEMORY, VllmOptions, settings_of
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request

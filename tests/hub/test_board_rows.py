@@ -10,10 +10,10 @@ import pytest
 from hub_scripts.leaderboard.records import Tables
 from hub_scripts.leaderboard.rows import (
     ALONE,
-    answer,
     entries,
     figure_rows,
     ranked_rows,
+    recommendations,
     row_of,
     sorted_rows,
 )
@@ -113,9 +113,9 @@ def test_published_figures_are_quoted_unranked_and_last():
     assert {(row.rank, row.trust, row.kind) for row in quoted} == {(None, None, "published figure")}
     rows = sorted_rows([*quoted, *ranked_rows([judge("a", 90), judge("b", 50)])])
     assert [row.judge for row in rows[:2]] == ["a", "b"]
-    told = answer([row for row in rows if row.task == "coherence"])
+    told = recommendations([row for row in rows if row.task == "coherence"])
     assert [(one.name, one.beaten, one.alike) for one in told] == [("a", 1, 0)]
-    (only,) = answer([row for row in rows if row.task == "factuality"])
+    (only,) = recommendations([row for row in rows if row.task == "factuality"])
     assert only.leader.kind == "published figure"
 
 
