@@ -11,7 +11,7 @@ from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import ATTACK, DAMAGE, HARMLESS
 from judgesense.pipeline import Settings
-from judgesense.pipeline.data import DataReference, damaged
+from judgesense.pipeline.data import DataReference, add_damage
 
 
 def number_of_damaged(choice: int | str | None) -> int | None:
@@ -58,7 +58,7 @@ def with_damage(
         why = f"{n_asked} prompts are too few to add damage by default: add --damage {FEWEST}"
         note(f"damage is not tried; {why}")
         return replace(data, benchmark=replace(plain, damage={"why": why}))
-    tried = damaged(data, chosen)
+    tried = add_damage(data, chosen)
     try:
         benchmark = tried.with_damage(plain, settings, unnamed=n is not None)
     except JudgeSenseError as error:

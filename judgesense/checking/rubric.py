@@ -30,7 +30,7 @@ from judgesense.importers.word_counts import WordCounts
 from judgesense.log.invocation import invocation
 from judgesense.log.schema import SCORINGS, read_log
 from judgesense.pipeline import Settings, execute, folder_for, resolve_all
-from judgesense.pipeline.data import DataReference, attacked, varied
+from judgesense.pipeline.data import DataReference, add_attacks, add_variants
 from judgesense.statistics.copies import folded, linked
 from judgesense.text import join
 
@@ -168,7 +168,7 @@ def reference_of(
     reference = DataReference(
         identity, lambda: benchmark, lambda: (templates, read.items), own=True, groups=read.groups
     )
-    judged = attacked(varied(reference, options.variants), options.attacks)
+    judged = add_attacks(add_variants(reference, options.variants), options.attacks)
     if options.attacks is None:
         judged = with_quick_attacks(judged, settings, note)
     return with_damage(judged, settings, number_of_damaged(options.damage), note)
@@ -309,7 +309,7 @@ def with_quick_attacks(
 ) -> DataReference:
     """The data with the quick attacks where they add at most a third more prompts; a note says
     how many, or why there are none. The benchmark is that of the reference from now on."""
-    plain, tried = data.selected(settings), attacked(data, "quick")
+    plain, tried = data.selected(settings), add_attacks(data, "quick")
     data = replace(data, benchmark=plain)
     try:
         benchmark = tried.with_attacks(plain, settings)

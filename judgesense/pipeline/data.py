@@ -29,8 +29,8 @@ class DataReference:
     """The data of a run by name; ``identity`` fixes its content, as JSON values.
 
     ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
-    names of `data_reference`. If the templates are not in English, the package's
-    variants with a text are left out. ``attacks`` is a choice of
+    names of `data_reference`. If the templates are not in English, the package's variants with a
+    text are left out. ``attacks`` is a choice of
     :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none, ``damage`` the number of outputs
     to make wrong on purpose. ``benchmark`` is what `selected` returned before, so that it is built
     once. ``own`` prompts are the user's, not a benchmark's; ``groups`` are the other columns of
@@ -56,7 +56,7 @@ class DataReference:
             return self.benchmark
         benchmark = self.load().select(settings.tasks, settings.orders, settings.limit)
         if self.variants:
-            benchmark = self._varied(benchmark, settings)
+            benchmark = self._with_variants(benchmark, settings)
         if self.attacks:
             benchmark = self.with_attacks(benchmark, settings)
         return self.with_damage(benchmark, settings) if self.damage else benchmark
@@ -98,7 +98,7 @@ class DataReference:
             raise JudgeSenseError(f"{what} need templates and items; pass both")
         return self.parts()
 
-    def _varied(self, chosen: Benchmark, settings: Settings) -> Benchmark:
+    def _with_variants(self, benchmark: Benchmark, settings: Settings) -> Benchmark:
         from judgesense_dataset.recognition import language_of
         from judgesense_dataset.variant_design import with_variants
         from judgesense_dataset.variants import chosen_variants
@@ -106,15 +106,15 @@ class DataReference:
         reworded, variants = chosen_variants(self.variants)
         templates, items = self._parts("variants")
         if (language := language_of(templates)) != "en":
-            wrong = [v for v in variants if v.in_english]
-            if named := [v.name for v in wrong if v.name in self.variants]:
+            untranslated = [variant for variant in variants if variant.in_english]
+            if requested := [v.name for v in untranslated if v.name in self.variants]:
                 raise JudgeSenseError(
-                    f"the {named[0]!r} variant has no text in the data's language "
+                    f"the {requested[0]!r} variant has no text in the data's language "
                     f"({language}); write the text in your own YAML file"
                 )
-            variants = [v for v in variants if v not in wrong]
+            variants = [variant for variant in variants if variant not in untranslated]
         return with_variants(
-            chosen,
+            benchmark,
             templates,
             items,
             variants,
@@ -147,21 +147,21 @@ def data_reference(
     """
     files = {"templates": templates, "items": items}
     paths, identity = {}, {}
-    for name, given in files.items():
-        if given is not None:
-            paths[name] = path = Path(given)
+    for name, file in files.items():
+        if file is not None:
+            paths[name] = path = Path(file)
             if not path.is_file():
                 raise JudgeSenseError(f"no file {path}")
             identity[name] = {"path": str(path.resolve()), "sha256": sha256_of(path)}
     if not paths:
-        reference = _named(dataset)
+        reference = _named_data(dataset)
     elif dataset is not None and list(paths) == ["templates"] and variants:
-        named = _named(dataset)
-        parts = partial(_recovered, named.load, paths["templates"])
-        reference = replace(named, identity={**named.identity, **identity}, parts=parts)
+        data = _named_data(dataset)
+        parts = partial(_recover_parts, data.load, paths["templates"])
+        reference = replace(data, identity={**data.identity, **identity}, parts=parts)
     elif len(paths) == 1:
-        (one,), (absent,) = paths, files.keys() - paths
-        raise JudgeSenseError(f"--{one} needs --{absent}: give templates and items together")
+        (name,), (missing,) = paths, files.keys() - paths
+        raise JudgeSenseError(f"--{name} needs --{missing}: give templates and items together")
     elif dataset is not None:
         raise JudgeSenseError("give either --dataset, or --templates and --items")
     else:
@@ -171,10 +171,10 @@ def data_reference(
         reference = DataReference(
             identity, partial(build_from_files, *both), partial(read_files, *both), own=True
         )
-    return attacked(varied(reference, variants), attacks)
+    return add_attacks(add_variants(reference, variants), attacks)
 
 
-def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference:
+def add_variants(data: DataReference, variants: Sequence[str] | None) -> DataReference:
     """The same data with variants, as in :func:`data_reference`; without any, as it was."""
     if not variants:
         return data
@@ -182,32 +182,32 @@ def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference
 
     chosen_variants(variants)
     files = {name: sha256_of(Path(name)) for name in variant_files(variants)}
-    stated = {"variants": list(variants), **({"variant_files": files} if files else {})}
-    return replace(data, identity={**data.identity, **stated}, variants=tuple(variants))
+    identity = {"variants": list(variants), **({"variant_files": files} if files else {})}
+    return replace(data, identity={**data.identity, **identity}, variants=tuple(variants))
 
 
-def attacked(data: DataReference, choice: str | Path | None) -> DataReference:
+def add_attacks(data: DataReference, choice: str | Path | None) -> DataReference:
     """The same data with attacks, as in :func:`data_reference`; without any, as it was."""
     if not choice or choice == "none":
         return data
     from judgesense_dataset.attacks import chosen_attacks
 
     choice = str(choice)
-    stated = {"attacks": choice, "attack_file": sha256_of(Path(chosen_attacks(choice).where))}
-    return replace(data, identity={**data.identity, **stated}, attacks=choice)
+    identity = {"attacks": choice, "attack_file": sha256_of(Path(chosen_attacks(choice).where))}
+    return replace(data, identity={**data.identity, **identity}, attacks=choice)
 
 
-def damaged(data: DataReference, n: int) -> DataReference:
+def add_damage(data: DataReference, n: int) -> DataReference:
     """The same data with n outputs made wrong on purpose; with 0, as it was."""
     if not n:
         return data
     from judgesense_dataset.damage_rules import DAMAGE
 
-    stated = {"damage": n, "damage_file": sha256_of(DAMAGE)}
-    return replace(data, identity={**data.identity, **stated}, damage=n)
+    identity = {"damage": n, "damage_file": sha256_of(DAMAGE)}
+    return replace(data, identity={**data.identity, **identity}, damage=n)
 
 
-def _named(dataset: str | Path | None) -> DataReference:
+def _named_data(dataset: str | Path | None) -> DataReference:
     """An embedded set (None: the benchmark), a dataset's folder, or one on the Hub."""
     from judgesense_dataset.embedded import (
         EMBEDDED,
@@ -231,10 +231,10 @@ def _named(dataset: str | Path | None) -> DataReference:
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
         identity = {"dataset": str(folder.resolve()), "sha256": digest}
-    return DataReference(identity, load, partial(_recovered, load, None))
+    return DataReference(identity, load, partial(_recover_parts, load, None))
 
 
-def _recovered(
+def _recover_parts(
     load: Callable[[], Benchmark], templates: Path | None
 ) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
     from judgesense_dataset.recognition import recover_parts

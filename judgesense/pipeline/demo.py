@@ -41,8 +41,8 @@ def demo(out: str | Path = FOLDER) -> Report:
     folder = Path(out)
     recorded = read_record(RECORDED) or {}
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        held = read_record(folder) if folder.is_dir() else None
-        if held is None or held.get("run_id") != recorded.get("run_id"):
+        record = read_record(folder) if folder.is_dir() else None
+        if record is None or record.get("run_id") != recorded.get("run_id"):
             raise JudgeSenseError(f"{folder} holds other files; name another folder with --out")
     with writing(folder):
         shutil.copytree(RECORDED, folder, dirs_exist_ok=True)

@@ -16,8 +16,8 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
     """Items, pairs, distinct prompts and what they can settle per task; prompts and cost per judge.
 
     ``asked_twice`` is the number of prompts that are asked again where the others are asked once,
-    ``requests`` the number in all, ``input_tokens`` an estimate from
-    the prompts' length. ``max_cost_usd`` is None for a judge that costs nothing or has no price.
+    ``requests`` the number in all, ``input_tokens`` an estimate from the prompts' length.
+    ``max_cost_usd`` is None for a judge that costs nothing or has no price.
 
     Raises JudgeSenseError for data that cannot be read.
     """
@@ -32,31 +32,31 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
         prompts = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], name))
         pairs = benchmark.pairs.filter(pc.equal(benchmark.pairs["task"], name))
         items, wordings, orders = (
-            len(pc.unique(prompts[each])) for each in ("item_id", "template_id", "order")
+            len(pc.unique(prompts[column])) for column in ("item_id", "template_id", "order")
         )
-        labelled = len(pc.unique(prompts.filter(pc.is_valid(prompts["gold"]))["item_id"]))
+        n_labelled = len(pc.unique(prompts.filter(pc.is_valid(prompts["gold"]))["item_id"]))
         plan["tasks"][name] = {
             "items": items,
             "pairs": pairs.num_rows,
             "prompts": len(pc.unique(prompts["prompt_id"])),
-            "settles": assumed(items, wordings, orders, labelled),
+            "settles": assumed(items, wordings, orders, n_labelled),
         }
     for spec in judges:
         requests = Requests(answerable(spec, benchmark).asked)
         # Attacks and damage are asked once, however often the others are.
-        again = requests.again if settings.repeats == 1 else requests.repeated
-        later = [*requests.take(again)] * max(1, settings.repeats - 1)
-        everything = [*requests, *later]
-        characters = sum(len(request.message) for request in everything)
-        cost = most_cost(everything, spec.options) if spec.engine in REMOTE else None
+        repeated = requests.again if settings.repeats == 1 else requests.repeated
+        repeats = [*requests.take(repeated)] * max(1, settings.repeats - 1)
+        all_requests = [*requests, *repeats]
+        characters = sum(len(request.message) for request in all_requests)
+        cost = most_cost(all_requests, spec.options) if spec.engine in REMOTE else None
         plan["judges"].append(
             {
                 "name": spec.name,
                 "engine": spec.engine,
                 "prompts": len(requests),
                 "repeats": settings.repeats,
-                "asked_twice": len(later) if settings.repeats == 1 else 0,
-                "requests": len(everything),
+                "asked_twice": len(repeats) if settings.repeats == 1 else 0,
+                "requests": len(all_requests),
                 "input_tokens": characters // 4,
                 "scorings": list(settings.scorings),
                 "max_cost_usd": cost,

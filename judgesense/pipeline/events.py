@@ -58,12 +58,12 @@ def attributes_of(
     >>> found["gen_ai.evaluation.score.label"], found["gen_ai.evaluation.score.value"]
     ('4', 3.8)
     """
-    decided = verdict.verdict not in UNDECIDED
+    is_decided = verdict.verdict not in UNDECIDED
     score = verdict.score
-    if score is None and decided:
+    if score is None and is_decided:
         with suppress(ValueError):
             score = float(verdict.verdict)
-    known = {
+    attributes = {
         "gen_ai.evaluation.name": verdict.task or "verdict",
         "gen_ai.evaluation.score.label": verdict.verdict,
         "gen_ai.evaluation.score.value": score,
@@ -76,7 +76,7 @@ def attributes_of(
         "judgesense.margin": verdict.margin,
         "judgesense.ask_person": verdict.ask_person,
     }
-    return {name: value for name, value in known.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _provider() -> Any:
@@ -89,11 +89,11 @@ def _provider() -> Any:
     # The API stands in for a provider that was not set.
     if type(provider).__name__ != "ProxyLoggerProvider":
         return provider
-    return _exporting() if any(os.environ.get(name) for name in ENDPOINTS) else None
+    return _endpoint_provider() if any(os.environ.get(name) for name in ENDPOINTS) else None
 
 
 @cache
-def _exporting() -> Any:
+def _endpoint_provider() -> Any:
     try:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.sdk._logs import LoggerProvider

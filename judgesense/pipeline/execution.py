@@ -100,20 +100,20 @@ def run(
     >>> {cell["judge"]: cell["jss"] for cell in report.cells if cell["labels"] == "raw"}
     {'judge@callable': 1.0, 'oracle': 0.6}
     """
-    given = {name: v for name, v in locals().items() if name not in ("note", "retry_failed")}
+    arguments = {name: v for name, v in locals().items() if name not in ("note", "retry_failed")}
     require_known(run, judge_options)
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, own=items is not None)
-    beside = RUNS if out is None else Path(out).parent
+    parent = RUNS if out is None else Path(out).parent
     if items is not None:
-        given["items"] = items = materialise(items, beside, "items")
+        arguments["items"] = items = materialise(items, parent, "items")
     if templates is not None:
-        given["templates"] = templates = kept_templates(templates, beside)
+        arguments["templates"] = templates = kept_templates(templates, parent)
     data = data_reference(dataset, templates, items, variants, attacks)
     judges, cluster = prepare(judge, settings, judge_options, own=data.own)
     if out is None:
         name = Path(items).stem if items is not None else Path(dataset or "embedded").name
-        given["out"] = out = folder_for(RUNS, name, judges, data.identity, settings.identity)
-    started = invocation("run", run, given)
+        arguments["out"] = out = folder_for(RUNS, name, judges, data.identity, settings.identity)
+    started = invocation("run", run, arguments)
     note = note or to_stderr
     return execute(
         judges, data, settings, out, note, cluster, started=started, retries=retry_failed
@@ -157,7 +157,7 @@ def execute(
                 "apart. Give it once, or name each function: CallableJudge(function, name=...)"
             )
         identities.append(identity)
-    terms: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "judges": identities,
         "data": dict(data.identity),
         "settings": settings.identity,
@@ -170,17 +170,17 @@ def execute(
             ranks = stack.enter_context(join_ranks())
         if cluster is not None and ranks is not None:
             raise JudgeSenseError("--engine ray starts its own processes; start a single process")
-        first = ranks is None or ranks.rank == 0
+        is_first = ranks is None or ranks.rank == 0
         if "://" in str(out):
             raise JudgeSenseError(f"--out must be a folder on this machine, not a URL, got {out}")
         folder = Path(out)
-        if first:
+        if is_first:
             stack.enter_context(folder_lock(folder))
-        run = RunFolder(folder, terms, writes=first)
-        finished = run.is_finished() and not run.may_retry(retries)
+        run = RunFolder(folder, asked, writes=is_first)
+        is_finished = run.is_finished() and not run.may_retry(retries)
         # No process writes before all have read the state of the run.
-        finished = finished if ranks is None else all(ranks.gather(finished))
-        if not finished:
+        is_finished = is_finished if ranks is None else all(ranks.gather(is_finished))
+        if not is_finished:
             run.repair(note)
             run.reopen()
             if cluster is not None:
@@ -197,7 +197,7 @@ def execute(
                 benchmark, cost = with_search(benchmark, data, seeded, settings, folder, note)
                 spent += cost
             _describe(run, benchmark, settings)
-            if first and data.groups is not None and len(data.groups):
+            if is_first and data.groups is not None and len(data.groups):
                 with writing(folder):
                     pq.write_table(data.groups, folder / ITEMS_FILE, compression="zstd")
             run.record["invocation"] = started
@@ -207,12 +207,12 @@ def execute(
                 require_effort(judge, benchmark, data)
             judging = Judging(run, benchmark, settings, note, ranks, cluster, retries)
             for index, judge in enumerate(seeded):
-                tried = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
-                spent = judging.judge(judge, index, spent, tried)
-            if first:
+                sends_first = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
+                spent = judging.judge(judge, index, spent, sends_first)
+            if is_first:
                 run.finish()
         report = None
-        if first:
+        if is_first:
             from judgesense.reporting.report import write_report
 
             if thresholds is not None:
@@ -271,8 +271,8 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
 
 def _wins(benchmark: Benchmark, task: str) -> str | None:
     """The label that an attack tries to win, or that a good output has."""
-    of_attacks: str | None = benchmark.attacks.get("wins", {}).get(task)
-    return benchmark.damage.get("wins") if of_attacks is None else of_attacks
+    wins: str | None = benchmark.attacks.get("wins", {}).get(task)
+    return benchmark.damage.get("wins") if wins is None else wins
 
 
 def _damage_record(benchmark: Benchmark) -> dict[str, Any]:
@@ -284,19 +284,21 @@ def failed_prompts(out: str | Path) -> list[str]:
 
     Raises JudgeSenseError for a damaged record.
     """
-    return [f"{each['name']} {line}" for each in _entries(out) for line in each.get("failed") or ()]
+    judges = _judge_records(out)
+    return [f"{judge['name']} {line}" for judge in judges for line in judge.get("failed") or ()]
 
 
 def how_to_retry(out: str | Path, retries: int = RETRIES) -> str:
     """What to do about `failed_prompts`: the same command asks them again, a number of times."""
-    again = max((each.get("retried", 0) for each in _entries(out) if each.get("failed")), default=0)
-    if again < retries:
+    failed = [judge for judge in _judge_records(out) if judge.get("failed")]
+    times = max((judge.get("retried", 0) for judge in failed), default=0)
+    if times < retries:
         return "rerun the same command to ask them again"
     return (
-        f"they failed again {again} times; to ask once more, add --retry-failed {again + 1} to the "
+        f"they failed again {times} times; to ask once more, add --retry-failed {times + 1} to the "
         "same command"
     )
 
 
-def _entries(out: str | Path) -> list[dict[str, Any]]:
+def _judge_records(out: str | Path) -> list[dict[str, Any]]:
     return list((read_record(Path(out)) or {}).get("judges") or ())

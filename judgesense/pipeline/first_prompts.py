@@ -27,18 +27,18 @@ from local_judges.rows import decide
 from local_judges.runner import ask_all
 
 FILE = "first_prompts.json"
-"""What is kept of replies that could not be read, so that the same command goes on."""
+"""The file with replies that could not be read; where it exists, the same command goes on."""
 
 FEW = 3
 """The prompts that are sent first."""
 
-_PART = 64
+_BUDGET_CHECK = 64
 """Prompts whose highest cost must fit the budget before the first are sent."""
 
 _SHOWN = 200
 """Characters of a reply that are shown."""
 
-_WORD = 24
+_MAX_WORD = 24
 """The longest value of a reply that can be its verdict."""
 
 
@@ -55,27 +55,27 @@ def first_answers(
     improved = getattr(judge, "improved", None)
     if len(requests) <= FEW or (improved is not None and improved.recipe.name != AS_ASKED):
         return {}
-    chosen = requests.take(np.linspace(0, len(requests) - 1, FEW).astype(int).tolist())
+    first = requests.take(np.linspace(0, len(requests) - 1, FEW).astype(int).tolist())
     prompts = benchmark.prompts
-    asked = [[request.prompt_id, request.options] for request in chosen]
-    read = {key: dict(value) for key, value in benchmark.aliases.items()}
-    stated = [judge.name, list(scorings), asked, read]
-    digest = hashlib.sha256(json.dumps(stated).encode()).hexdigest()
+    prompt_options = [[request.prompt_id, request.options] for request in first]
+    aliases = {key: dict(value) for key, value in benchmark.aliases.items()}
+    identity = [judge.name, list(scorings), prompt_options, aliases]
+    digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     marker = folder / FILE
     if marker.exists() and json.loads(file_bytes(marker)).get("digest") == digest:
         return {}
     if isinstance(judge, RecipeJudge):
         # It gives verdicts; the replies are those of the judge that it asks.
-        chosen = judge.stages[0].prompts(chosen)
+        first = judge.stages[0].prompts(first)
         judge = judge.inner[0]
     if isinstance(judge, Budgeted):
-        most = getattr(getattr(judge, "options", None), "max_cost", None)
-        next_cost = judge.estimate(requests.take(range(min(len(requests), _PART)))) or 0.0
+        budget = getattr(getattr(judge, "options", None), "max_cost", None)
+        next_cost = judge.estimate(requests.take(range(min(len(requests), _BUDGET_CHECK)))) or 0.0
         # If the budget then refuses the rest, the three would be paid for in vain.
-        if (most is not None and judge.spent + next_cost > most) or judge.admit(chosen):
+        if (budget is not None and judge.spent + next_cost > budget) or judge.admit(first):
             return {}  # The run says so, and how far it came.
-    answers = ask_all(judge, chosen, scorings, is_admitted=True)
-    for request, answer in zip(chosen, answers, strict=True):
+    answers = ask_all(judge, first, scorings, is_admitted=True)
+    for request, answer in zip(first, answers, strict=True):
         if improved is None:
             row = pc.index(prompts["prompt_id"], request.prompt_id).as_py()
             template = prompts["template_id"][row].as_py()
@@ -86,17 +86,17 @@ def first_answers(
             decide(answer, scoring, request.options, *reading) not in UNDECIDED
             for scoring in scorings
         ):
-            pairs = zip(chosen, answers, strict=True)
-            return {each.prompt_id: reply for each, reply in pairs if reply.error is None}
+            pairs = zip(first, answers, strict=True)
+            return {asked.prompt_id: reply for asked, reply in pairs if reply.error is None}
     labels = load_label_map(prompts["label_map"][0].as_py())
     replies = [answer.error or answer.text or "" for answer in answers]
     with writing(folder):
         write_text(marker, json.dumps({"digest": digest, "replies": replies}, indent=1) + "\n")
-    listed = "\n".join(f"  {n}: {shorten(text, _SHOWN)!r}" for n, text in enumerate(replies, 1))
-    wanted = join(list(labels), "or")
+    lines = "\n".join(f"  {n}: {shorten(text, _SHOWN)!r}" for n, text in enumerate(replies, 1))
+    names = join(list(labels), "or")
     raise JudgeSenseError(
-        f"none of the first {FEW} replies of {judge.name} can be read as {wanted}, so "
-        f"no more prompts were sent:\n{listed}\n{_advice(judge, answers, labels, scorings)} To "
+        f"none of the first {FEW} replies of {judge.name} can be read as {names}, so "
+        f"no more prompts were sent:\n{lines}\n{_advice(judge, answers, labels, scorings)} To "
         "judge every prompt as it is, rerun the same command."
     )
 
@@ -146,13 +146,13 @@ def _verdicts(text: str) -> list[str]:
     except ValueError:
         values = None
     if isinstance(values, dict):
-        scalars = {key: _word(value) for key, value in values.items()}
-        named = [w for key, w in scalars.items() if w and key.casefold() in VERDICT_KEYS]
-        return named or [word for word in scalars.values() if word]
-    return [text.strip("\"'`*. ")] if 0 < len(text) <= _WORD else []
+        words = {key: _scalar_text(value) for key, value in values.items()}
+        verdict_words = [w for key, w in words.items() if w and key.casefold() in VERDICT_KEYS]
+        return verdict_words or [word for word in words.values() if word]
+    return [text.strip("\"'`*. ")] if 0 < len(text) <= _MAX_WORD else []
 
 
-def _word(value: Any) -> str:
+def _scalar_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return str(value).lower() if isinstance(value, bool) else ""
-    return str(value) if len(str(value)) <= _WORD else ""
+    return str(value) if len(str(value)) <= _MAX_WORD else ""

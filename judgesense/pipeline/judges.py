@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Path:
     """The folder in ``runs`` for the results of these ``judges`` and ``facts`` (JSON values)."""
     sources = [source for judge in judges if (source := getattr(judge, "function_source", None))]
-    asked = [*facts, [identity_of(judge) for judge in judges], *sources]
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+    identity = [*facts, [identity_of(judge) for judge in judges], *sources]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
     return runs / f"{name}-{digest[:8]}"
 
 
@@ -64,15 +64,15 @@ def resolve_all(
     if not judges:
         raise JudgeSenseError("no judge; name at least one")
     resolved: list[Any] = []
-    for given in judges:
+    for entry in judges:
         # What `load_judge` returns takes items; a run asks the judge of prompts behind it.
-        judge = getattr(given, "prompt_judge", given)
+        judge = getattr(entry, "prompt_judge", entry)
         if isinstance(judge, (str, Path)):
             from local_judges.registry import resolve_each
 
-            named = resolve_each(str(judge), **options)
-            resolved += [spec.for_own_prompts() for spec in named] if own else named
-        elif options and (judge is not given or isinstance(judge, Judge)):
+            specs = resolve_each(str(judge), **options)
+            resolved += [spec.for_own_prompts() for spec in specs] if own else specs
+        elif options and (judge is not entry or isinstance(judge, Judge)):
             raise JudgeSenseError(f"{min(options)}: set this option when you load the judge")
         elif callable(judge) and not isinstance(judge, Judge):
             if others := options.keys() - {"name", "batch_size"}:
@@ -99,8 +99,8 @@ def require_known(function: Callable[..., Any], options: Mapping[str, Any]) -> N
     known |= {*RayOptions.model_fields}
     known |= {name for kind in ENGINES.values() for name in kind.model_fields}
     if unknown := [name for name in options if name not in known]:
-        every = [*signature(function).parameters, *known]
-        hint = did_you_mean(unknown[0], every)
+        names = [*signature(function).parameters, *known]
+        hint = did_you_mean(unknown[0], names)
         raise JudgeSenseError(f"{function.__name__} has no argument {unknown[0]!r}{hint}")
 
 

@@ -37,7 +37,7 @@ class Judging:
     cluster: RayCluster | None = None
     retries: int = RETRIES
 
-    def judge(self, given: Any, index: int, spent: float, tries: bool) -> float:
+    def judge(self, spec: Any, index: int, spent: float, tries: bool) -> float:
         """Load one judge, judge what it has not judged yet, and record it.
 
         ``tries`` sends three prompts first. Returns the US dollars that the run has spent, of which
@@ -45,34 +45,34 @@ class Judging:
         """
         from local_judges.protocol import Budgeted
 
-        run, note, whole = self.run, self.note, self.benchmark
-        benchmark = answerable(given, whole)
-        if left_out := whole.prompts.num_rows - benchmark.prompts.num_rows:
-            note(f"{left_out} prompts are left out: {name_of(given)} takes no reasoning effort")
+        run, note, all_prompts = self.run, self.note, self.benchmark
+        benchmark = answerable(spec, all_prompts)
+        if n_left_out := all_prompts.prompts.num_rows - benchmark.prompts.num_rows:
+            note(f"{n_left_out} prompts are left out: {name_of(spec)} takes no reasoning effort")
         if self.cluster is not None and index == 0:
             # By this file an actor sees that it shares the folder.
-            run.write_data(whole.pairs, whole.prompts)
-        judge = self._loaded(given)
+            run.write_data(all_prompts.pairs, all_prompts.prompts)
+        judge = self._load(spec)
         try:
             facts: dict[str, Any] = {"describe": dict(judge.describe())}
             if price := getattr(judge, "price", None):
                 facts["price"] = {"input": price[0], "output": price[1]}
             entry = run.enter(judge.name, **facts)
-            scorings = self._scorings(judge, getattr(given, "improved", None))
-            if "options" in scorings and (reading := facts["describe"].get("options")):
-                note(f"{judge.name} reads option probabilities from {reading}")
-            if (improved := getattr(given, "improved", None)) is not None:
-                self._tell_recipe(judge.name, improved, benchmark)
+            scorings = self._scorings(judge, getattr(spec, "improved", None))
+            if "options" in scorings and (source := facts["describe"].get("options")):
+                note(f"{judge.name} reads option probabilities from {source}")
+            if (improved := getattr(spec, "improved", None)) is not None:
+                self._note_recipe(judge.name, improved, benchmark)
             earlier = 0.0
             if isinstance(judge, Budgeted):
                 earlier, judge.spent = judge.spent, judge.spent + spent
             known: Mapping[str, Answer] = {}
             # A part, or the journal of one that is open.
-            begun = any((run.folder / PARTS).glob(f"*part-{index:02d}-*"))
-            if tries and not begun and self.cluster is None and self.ranks is None:
+            has_begun = any((run.folder / PARTS).glob(f"*part-{index:02d}-*"))
+            if tries and not has_begun and self.cluster is None and self.ranks is None:
                 known = first_answers(judge, benchmark, scorings, run.folder)
             if self.cluster is None and index == 0:
-                run.write_data(whole.pairs, whole.prompts)
+                run.write_data(all_prompts.pairs, all_prompts.prompts)
             outcome = self._ask(judge, index, benchmark, scorings, known)
             if isinstance(judge, Budgeted):
                 spent = judge.spent - earlier
@@ -88,12 +88,12 @@ class Judging:
         )
         return spent
 
-    def _loaded(self, given: Any) -> Any:
+    def _load(self, spec: Any) -> Any:
         if self.cluster is None:
-            return given.load() if hasattr(given, "load") else given
+            return spec.load() if hasattr(spec, "load") else spec
         from local_judges.ray_runner import RayJudge
 
-        return RayJudge(self.cluster, given, self.run.folder, note=self.note)
+        return RayJudge(self.cluster, spec, self.run.folder, note=self.note)
 
     def _scorings(self, judge: Any, improved: Any) -> tuple[str, ...]:
         """The scorings to ask for: those of the settings, as far as the judge offers them."""
@@ -109,7 +109,7 @@ class Judging:
             self.note(f"{judge.name} offers only {' and '.join(offered)} scoring")
         return offered
 
-    def _tell_recipe(self, name: str, improved: Any, benchmark: Benchmark) -> None:
+    def _note_recipe(self, name: str, improved: Any, benchmark: Benchmark) -> None:
         """Say how the judge of a file asks the wordings of the run."""
         from local_judges.messages import Messages
 

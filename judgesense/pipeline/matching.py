@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from local_judges.responder import Question
 
 
-def _listed(value: Any) -> Any:
+def _parse_list(value: Any) -> Any:
     """Option texts may be a JSON list in a cell; an empty cell means none."""
     if isinstance(value, str) and value:
         try:
@@ -36,7 +36,7 @@ def _listed(value: Any) -> Any:
 
 
 SomeText = Annotated[str | None, BeforeValidator(as_id)]
-Texts = Annotated[list[Annotated[str, BeforeValidator(as_id)]] | None, BeforeValidator(_listed)]
+Texts = Annotated[list[Annotated[str, BeforeValidator(as_id)]] | None, BeforeValidator(_parse_list)]
 Answers = Annotated[
     Annotated[str, BeforeValidator(as_id)] | list[Annotated[str, BeforeValidator(as_id)]] | None,
     BeforeValidator(lambda value: None if value in ("", []) else value),
@@ -82,7 +82,7 @@ def read_questions(path: Path) -> Iterator[Question]:
     """
     from local_judges.responder import Question
 
-    for row, place in _rows(path, _QuestionRow, {}):
+    for row, place in _read_rows(path, _QuestionRow, {}):
         values = validate(_QuestionRow, row, place, "a question")
         yield Question(
             values.item_id, values.template_id, values.message, tuple(values.options or ())
@@ -106,22 +106,23 @@ def read_responses(
     files = sorted(log.rglob("*.parquet")) if log.is_dir() else [log]
     if not files:
         raise JudgeSenseError(f"{source} holds no Parquet files")
-    given = None if references is None else _read_references(references, columns)
+    known = None if references is None else _read_references(references, columns)
     rows, failed = list[ResponseRow](), list[str]()
     for path in files:
-        for values, place in _rows(path, ResponseRow, {} if given else columns):
+        for values, place in _read_rows(path, ResponseRow, {} if known else columns):
             row = validate(ResponseRow, {**values, "place": place}, place, "a response")
             if row.text is None and row.error is not None:
                 failed.append(f"{row.model} {row.template_id} {row.item_id}: {row.error}")
                 continue
-            if given is not None:
-                known = given.get((row.item_id, row.template_id)) or given.get((row.item_id, None))
-                if known is None:
+            if known is not None:
+                keys = ((row.item_id, row.template_id), (row.item_id, None))
+                reference = next((known[key] for key in keys if key in known), None)
+                if reference is None:
                     raise JudgeSenseError(
                         f"{place}: {references} has no reference for item {row.item_id!r}, "
                         f"template {row.template_id!r}"
                     )
-                row = row.model_copy(update=known)
+                row = row.model_copy(update=reference)
             _require(row, place, ("model", "template_id", "text", "reference"), values)
             rows.append(row.model_copy(update={"item_id": row.item_id or place.split(" ")[-1]}))
     if not rows:
@@ -132,7 +133,7 @@ def read_responses(
     return rows, failed
 
 
-def _rows(
+def _read_rows(
     path: Path, shape: type[Shape], columns: Mapping[str, str]
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """The values of a shape's fields in each row of a table, and the row's place."""
@@ -140,13 +141,13 @@ def _rows(
 
     mapping = ColumnMap(columns)
     for rows in read_table_rows(path):
-        known = {
+        columns_of = {
             name: values
             for name in shape.model_fields
             if (values := mapping.column(rows, name)) is not None
         }
-        for at, place in enumerate(rows.places):
-            yield {name: values[at] for name, values in known.items()}, place
+        for index, place in enumerate(rows.places):
+            yield {name: values[index] for name, values in columns_of.items()}, place
 
 
 def _require(row: Shape, place: str, names: Sequence[str], values: Mapping[str, Any]) -> None:
@@ -164,11 +165,11 @@ def _read_references(
 ) -> dict[tuple[str | None, str | None], dict[str, Any]]:
     """What a table says of each item, or of each item and template where it names templates."""
     references: dict[tuple[str | None, str | None], dict[str, Any]] = {}
-    for values, place in _rows(path, ResponseRow, columns):
+    for values, place in _read_rows(path, ResponseRow, columns):
         row = validate(ResponseRow, values, place, "a reference")
         _require(row, place, ("item_id", "reference"), values)
-        known = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
-        if references.setdefault((row.item_id, row.template_id), known) != known:
+        reference = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
+        if references.setdefault((row.item_id, row.template_id), reference) != reference:
             raise JudgeSenseError(
                 f"{place}: item {row.item_id!r} has a different reference, question or options in "
                 "an earlier row; keep one row per item, or add a column template_id"
@@ -202,8 +203,9 @@ class Matched:
         if self.differ is not None:
             counts = {kind: len(rows) for kind, rows in self.differ.items()}
             n_judged = result.n - counts["no_verdict"]
-            apart = counts["missed_by_heuristic"] + counts["only_heuristic"]
-            differ = {"n": result.n, **counts, "rate": apart / n_judged if n_judged else None}
+            n_different = counts["missed_by_heuristic"] + counts["only_heuristic"]
+            rate = n_different / n_judged if n_judged else None
+            differ = {"n": result.n, **counts, "rate": rate}
         return {
             "method": result.method,
             "n": result.n,
@@ -243,8 +245,9 @@ def match_log(
     spec = None if grader is None else grader_of(grader, rows, prompt, grader_options)
     if out is not None:
         require_folder(out)
-    texts, accepted = [row.text or "" for row in rows], [row.reference or "" for row in rows]
-    result = match_answers(texts, accepted, method, **options)
+    responses = [row.text or "" for row in rows]
+    accepted = [row.reference or "" for row in rows]
+    result = match_answers(responses, accepted, method, **options)
     models, templates = [row.model or "" for row in rows], [row.template_id or "" for row in rows]
     tables = {method: score_models(models, templates, result.per_example)}
     matched = Matched(rows, failed, result, tables)
@@ -252,12 +255,12 @@ def match_log(
         judge = spec.load()
         try:
             questions = [row.question or "" for row in rows]
-            judged = judge_matches(judge, questions, accepted, texts, prompt)
+            judged = judge_matches(judge, questions, accepted, responses, prompt)
         finally:
             judge.close()
         tables[judged.judge] = score_models(models, templates, judged.per_example)
-        differ = disagreement(result.per_example, judged.per_example)
-        matched = replace(matched, judged=judged, differ=differ)
+        disagreements = disagreement(result.per_example, judged.per_example)
+        matched = replace(matched, judged=judged, differ=disagreements)
     if out is not None:
         _write(out, source, matched)
     return matched

@@ -60,12 +60,12 @@ class Settings:
         """
         default = "generate" if own else "both"
         scorings = SCORINGS if (scoring or default) == "both" else (str(scoring or default),)
-        for what, given, known in (("scoring", scorings, SCORINGS), ("order", orders, ORDERS)):
-            for name in given or ():
+        for setting, names, known in (("scoring", scorings, SCORINGS), ("order", orders, ORDERS)):
+            for name in names or ():
                 if name not in known:
-                    choices = (*known, "both") if what == "scoring" else known
+                    choices = (*known, "both") if setting == "scoring" else known
                     raise JudgeSenseError(
-                        f"unknown {what} {name!r}; choose one of {', '.join(choices)}"
+                        f"unknown {setting} {name!r}; choose one of {', '.join(choices)}"
                     )
         if not 1 <= repeats <= _MOST_REPEATS:
             raise JudgeSenseError(f"repeats must be from 1 to {_MOST_REPEATS:,}")

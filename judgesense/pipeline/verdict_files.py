@@ -68,8 +68,8 @@ class ItemVerdict:
             "margin": self.margin,
             "expected score": self.score,
         }
-        known = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
-        text = self.verdict + (f" ({', '.join(known)})" if known else "")
+        parts = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
+        text = self.verdict + (f" ({', '.join(parts)})" if parts else "")
         if self.error:
             text += f": {self.error}"
         return text + ("; ask a person" if self.ask_person else "")
@@ -100,35 +100,36 @@ def read_items(
             f"columns: {unknown[0]!r} is not a field of the items; choose from "
             f"{', '.join(sorted(known))}"
         )
-    asked = improved.wordings
+    wordings = improved.wordings
     path = Path(items)
-    place: dict[str, Any] = {"columns": dict(columns)} if columns else {}
+    identity: dict[str, Any] = {"columns": dict(columns)} if columns else {}
     if not path.is_file():
         raise JudgeSenseError(f"no file {items}; give a file of items: JSONL, CSV or Parquet")
-    place.update(path=str(path.resolve()))
-    if "item_id" not in columns and (own := _ids_in(path, improved)):
-        columns = {**columns, "item_id": own}
-    read = list(collect(OwnData(path=path, columns=columns), asked, Reader(), None, 0).items)
-    every = (record.values for record in read_table(path))
-    rows = [row for row in every if row.get("task") in (None, "", asked.task.name)]
-    return read, {**place, "revision": read[0].revision}, rows
+    identity.update(path=str(path.resolve()))
+    if "item_id" not in columns and (id_column := _id_column(path, improved)):
+        columns = {**columns, "item_id": id_column}
+    data = OwnData(path=path, columns=columns)
+    item_list = list(collect(data, wordings, Reader(), None, 0).items)
+    all_rows = (record.values for record in read_table(path))
+    rows = [row for row in all_rows if row.get("task") in (None, "", wordings.task.name)]
+    return item_list, {**identity, "revision": item_list[0].revision}, rows
 
 
-def _ids_in(path: Path, improved: ImprovedJudge) -> str | None:
+def _id_column(path: Path, improved: ImprovedJudge) -> str | None:
     """The column that says which item a row is, as a check reads it; None for those of the items'
     own names, and where no column does."""
-    found, _ = columns_of(read_table_rows(path))
-    if {"item_id", "id"} & found.keys():
+    file_columns, _ = columns_of(read_table_rows(path))
+    if {"item_id", "id"} & file_columns.keys():
         return None
-    left = {name: c for name, c in found.items() if c.unique and name not in improved.fields}
-    return item_of(left)
+    others = {name: column for name, column in file_columns.items() if name not in improved.fields}
+    return item_of({name: column for name, column in others.items() if column.unique})
 
 
 def changed_since(out: Path, verdicts: Sequence[ItemVerdict]) -> list[bool]:
     """Whether each verdict is new, or another than the file of an earlier call has."""
     earlier = read_table(out) if out.is_file() else ()
-    known = {(row.values.get("item_id"), row.values.get("verdict")) for row in earlier}
-    return [(each.item_id, each.verdict) not in known for each in verdicts]
+    earlier_verdicts = {(row.values.get("item_id"), row.values.get("verdict")) for row in earlier}
+    return [(verdict.item_id, verdict.verdict) not in earlier_verdicts for verdict in verdicts]
 
 
 def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[Row] = ()) -> None:
@@ -145,8 +146,8 @@ def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[R
     for name in dict.fromkeys(name for row in items for name in row):
         values = [row.get(name) for row in items]
         if name in SCHEMA.names:
-            own = [row[name] for row in rows]
-            if all(str(a or "") == str(b or "") for a, b in zip(own, values, strict=True)):
+            pairs = zip(rows, values, strict=True)
+            if all(str(row[name] or "") == str(value or "") for row, value in pairs):
                 continue
             name = f"input_{name}"
         table = table.append_column(name, _as_column(values))

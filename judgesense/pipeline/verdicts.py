@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.errors import JudgeSenseError
@@ -19,6 +16,7 @@ from judgesense.log.schema import read_log
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.events import emit_verdicts
 from judgesense.pipeline.execution import execute
+from judgesense.pipeline.item_verdicts import verdict_in, verdicts_of
 from judgesense.pipeline.judges import folder_for, require_known, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import (
@@ -28,19 +26,17 @@ from judgesense.pipeline.verdict_files import (
     read_items,
     write_verdicts,
 )
-from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe
-from judgesense.tasks import Item, is_scale
+from judgesense.recipes.recipe import AS_ASKED, Recipe
+from judgesense.tasks import Item
 from judgesense.version import __version__
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
 from local_judges.improved_judge import ImprovedJudge, read_improved
 from local_judges.messages import Messages
-from local_judges.protocol import Answer, Judge, Request
+from local_judges.protocol import Judge, Request
 from local_judges.recipe_judge import RecipeJudge
 from local_judges.registry import JudgeSpec
-from local_judges.rows import decide
 from local_judges.runner import ask_all
-from local_judges.votes import margin_of_votes
 
 
 @dataclass(frozen=True)
@@ -114,43 +110,44 @@ def judge_items(
     from local_judges.ray_runner import cluster_of
 
     require_known(judge_items, judge_options)
-    beside = RUNS if out is None else Path(out).parent
+    parent = RUNS if out is None else Path(out).parent
     if out is not None and Path(out).suffix not in FORMATS:
         raise JudgeSenseError(f"{out}: unknown file type; use {', '.join(FORMATS)}")
     if out is not None and Path(out).is_dir():
         raise JudgeSenseError(f"{out} is a folder; name a file")
     if templates is not None:
-        templates = kept_templates(templates, beside)
+        templates = kept_templates(templates, parent)
     cluster, options = cluster_of(judge_options)
-    spec = _resolved(judge, task, wording, scoring, templates, options)
+    spec = _resolve_judge(judge, task, wording, scoring, templates, options)
     improved: ImprovedJudge = spec.improved
-    file = materialise(items, beside, "items")
-    read, identity, rows = read_items(file, improved, columns or {})
+    items_file = materialise(items, parent, "items")
+    item_list, identity, rows = read_items(items_file, improved, columns or {})
     data = DataReference(
-        {"items": identity, "stabilised": improved.digest}, lambda: benchmark_of(improved, read)
+        {"items": identity, "stabilised": improved.digest},
+        lambda: benchmark_of(improved, item_list),
     )
-    target = Path(out or f"{folder_for(RUNS, file.stem, [spec], data.identity)}.csv")
+    target = Path(out or f"{folder_for(RUNS, items_file.stem, [spec], data.identity)}.csv")
     folder = target.with_name(f"{target.name}.run")
     settings = Settings.of(improved.scoring)
     note = note or to_stderr
     execute([spec], data, settings, folder, note, cluster, retries=retry_failed)
-    found = verdicts_of(read_log(folder), improved, read)
+    verdicts = verdicts_of(read_log(folder), improved, item_list)
     # A rerun tells of no verdict twice.
-    news = changed_since(target, found)
-    write_verdicts(found, target, rows)
+    is_new = changed_since(target, verdicts)
+    write_verdicts(verdicts, target, rows)
     emit_verdicts(
         (verdict, signature_of(improved, verdict.judge or ""), row)
-        for verdict, row, is_new in zip(found, rows, news, strict=True)
-        if is_new
+        for verdict, row, is_news in zip(verdicts, rows, is_new, strict=True)
+        if is_news
     )
-    asked = [v.ask_person for v in found if v.ask_person is not None]
-    costs = [v.cost_usd for v in found if v.cost_usd is not None]
+    ask_person = [v.ask_person for v in verdicts if v.ask_person is not None]
+    costs = [v.cost_usd for v in verdicts if v.cost_usd is not None]
     return JudgingSummary(
         target,
         folder,
-        len(found),
-        sum(v.verdict in improved.recipe.labels for v in found),
-        sum(asked) if improved.threshold is not None else None,
+        len(verdicts),
+        sum(v.verdict in improved.recipe.labels for v in verdicts),
+        sum(ask_person) if improved.threshold is not None else None,
         sum(costs) if costs else None,
     )
 
@@ -176,23 +173,23 @@ class ItemJudge:
         Raises JudgeSenseError naming the row and the field for an item that lacks one.
         """
         if isinstance(items, (str, Path)):
-            read = load_items(items, self.improved.entry.task, self.improved.fields)
+            item_list = load_items(items, self.improved.entry.task, self.improved.fields)
         else:
             task, fields = self.improved.entry.task, self.improved.fields
             rows = enumerate(rows_in(items, "items"), 1)
-            given = (Record(row, f"items, row {n}") for n, row in rows)
-            read = items_of(given, "items", task, fields)
-        improved, kind = self.improved, self.improved.scoring
+            records = (Record(row, f"items, row {n}") for n, row in rows)
+            item_list = items_of(records, "items", task, fields)
+        improved, scoring = self.improved, self.improved.scoring
         options = tuple(improved.base.label_map)
-        messages = map(Messages(improved).of_item, read)
-        requests = [Request(each.prompt_id, each.text, options) for each in messages]
-        distinct = {request.prompt_id: request for request in requests}
-        answers = dict(
-            zip(distinct, ask_all(self.judge, list(distinct.values()), {kind}), strict=True)
-        )
+        messages = map(Messages(improved).of_item, item_list)
+        requests = [Request(message.prompt_id, message.text, options) for message in messages]
+        prompts = {request.prompt_id: request for request in requests}
+        replies = ask_all(self.judge, list(prompts.values()), {scoring})
+        answers = dict(zip(prompts, replies, strict=True))
+        name = self.judge.name
         return [
-            verdict_in(improved, item, answers[request.prompt_id], options, kind, self.judge.name)
-            for item, request in zip(read, requests, strict=True)
+            verdict_in(improved, item, answers[request.prompt_id], options, scoring, name)
+            for item, request in zip(item_list, requests, strict=True)
         ]
 
     def close(self) -> None:
@@ -237,20 +234,20 @@ def load_judge(
     'A'
     """
     if judge is None:
-        found = _resolved(file, task, wording, scoring, None, judge_options)
-        loaded = found.load() if isinstance(found, JudgeSpec) else found
-        return ItemJudge(found.improved, loaded)
+        spec = _resolve_judge(file, task, wording, scoring, None, judge_options)
+        loaded = spec.load() if isinstance(spec, JudgeSpec) else spec
+        return ItemJudge(spec.improved, loaded)
     improved = read_improved(file)
     judges = judge if isinstance(judge, (list, tuple)) else [judge]
-    names = [str(each.get("name")) for each in improved.judges]
+    names = [str(source.get("name")) for source in improved.judges]
     if len(set(names)) == len(judges) == 1:
         judges = [*judges] * len(names)
     inner = resolve_all(judges, improved.scoring, judge_options)
-    loaded = [each.load() if isinstance(each, JudgeSpec) else each for each in inner]
+    loaded = [spec.load() if isinstance(spec, JudgeSpec) else spec for spec in inner]
     return ItemJudge(improved, RecipeJudge(improved, *loaded, same_judge=False))
 
 
-def _resolved(
+def _resolve_judge(
     judge: Any,
     task: str | None,
     wording: str | None,
@@ -259,22 +256,22 @@ def _resolved(
     options: Mapping[str, Any],
 ) -> Any:
     """The judge with its recipe, not loaded if it was named: an object with ``improved``."""
-    (found,) = resolve_all([judge], scoring, options, own=templates is not None)
-    if isinstance(found, JudgeSpec) and found.improved is not None:
-        if task not in (None, found.improved.entry.task.name):
+    (spec,) = resolve_all([judge], scoring, options, own=templates is not None)
+    if isinstance(spec, JudgeSpec) and spec.improved is not None:
+        if task not in (None, spec.improved.entry.task.name):
             raise JudgeSenseError(
-                f"{judge} judges the task {found.improved.entry.task.name}, not {task}"
+                f"{judge} judges the task {spec.improved.entry.task.name}, not {task}"
             )
-        return found
+        return spec
     if task is None:
         raise JudgeSenseError(
             "no task: give --task, or an improved judge's file as the judge (judgesense "
             "improve makes one)"
         )
-    improved = _as_asked(task, wording, scoring or scoring_of(found), templates)
-    if isinstance(found, JudgeSpec):
-        return replace(found, improved=improved)
-    return RecipeJudge(improved, found)
+    improved = _unimproved(task, wording, scoring or scoring_of(spec), templates)
+    if isinstance(spec, JudgeSpec):
+        return replace(spec, improved=improved)
+    return RecipeJudge(improved, spec)
 
 
 def signature_of(improved: ImprovedJudge, judge: str) -> str:
@@ -295,7 +292,7 @@ def scoring_of(judge: Any) -> str:
     return "generate" if "generate" in offered else "options"
 
 
-def _as_asked(
+def _unimproved(
     task: str, wording: str | None, scoring: str, templates: str | Path | None
 ) -> ImprovedJudge:
     """One wording of a task, asked once: the recipe of a judge that is not improved."""
@@ -308,15 +305,15 @@ def _as_asked(
         raise JudgeSenseError(
             f"task {task} has no template {wording!r}; choose from {', '.join(by_id)}"
         )
-    chosen = by_id[wording] if wording else entry.templates[0]
+    template = by_id[wording] if wording else entry.templates[0]
     recipe = Recipe(
         AS_ASKED,
-        (chosen.template_id,),
+        (template.template_id,),
         entry.task.orders[:1],
         entry.task.labels,
         "most probable" if scoring == "options" else "vote",
     )
-    return ImprovedJudge(({},), TaskTemplates(entry.task, (chosen,)), recipe)
+    return ImprovedJudge(({},), TaskTemplates(entry.task, (template,)), recipe)
 
 
 def benchmark_of(improved: ImprovedJudge, items: Sequence[Item]) -> Benchmark:
@@ -328,81 +325,4 @@ def benchmark_of(improved: ImprovedJudge, items: Sequence[Item]) -> Benchmark:
         table_of_prompts(prompts),
         PAIR_SCHEMA.empty_table(),
         {"name": "items", "items": str(len(items))},
-    )
-
-
-def verdicts_of(log: pa.Table, improved: ImprovedJudge, items: Sequence[Item]) -> list[ItemVerdict]:
-    """The verdicts in a log of :func:`benchmark_of`, in the items' order."""
-    found: dict[str, ItemVerdict] = {}
-    by_id = {item.item_id: item for item in items}
-    for row in log.to_pylist():
-        logprobs = {each["option"]: each["logprob"] for each in row["option_logprobs"] or ()}
-        answer = Answer(
-            text=row["raw_text"],
-            option_logprobs=tuple(logprobs.values()) or None,
-            cost_usd=row["cost_usd"],
-            error=row["error"],
-            refused=row["status"] == "refused",
-            certificate=row["certificate"],
-        )
-        options = tuple(logprobs or improved.base.label_map)
-        item = by_id[row["item_id"]]
-        reading = answer, options, row["scoring"], row["judge"]
-        found[item.item_id] = verdict_in(improved, item, *reading)
-    return [found[item.item_id] for item in items]
-
-
-def verdict_in(
-    improved: ImprovedJudge,
-    item: Item,
-    answer: Answer,
-    options: tuple[str, ...],
-    scoring: str,
-    judge: str,
-) -> ItemVerdict:
-    """The verdict on an item in the answer to its message, which allows ``options``."""
-    template, recipe = improved.base, improved.recipe
-    alone, raw = not recipe.members, decide(answer, scoring, options, template.aliases)
-    verdict = template.label_map.get(raw, raw)
-    probability = margin = nats = score = None
-    if recipe.read == "vote" and verdict in recipe.labels:
-        margin = nats = margin_of_votes(answer.text or "", template)
-    elif answer.option_logprobs is not None and verdict in recipe.labels:
-        shares: dict[str, float] = dict.fromkeys(recipe.labels, 0.0)
-        for option, value in zip(options, answer.option_logprobs, strict=True):
-            shares[template.label_map[option]] += math.exp(value)
-        total = sum(shares.values())
-        first, second = sorted(shares.values(), reverse=True)[:2]
-        margin = (first - second) / total
-        nats = math.log(first) - math.log(max(second, 1e-304))
-        if recipe.read == "expected score":
-            one, two = (math.log(max(shares[label], 1e-304)) for label in recipe.labels[:2])
-            low, high = (float(label) for label in recipe.labels[:2])
-            score = (one - two + low**2 - high**2) / (2 * (low - high))
-        else:
-            probability = shares[verdict] / total
-            if improved.entry.task.ordinal and is_scale(recipe.labels):
-                score = sum(float(label) * share for label, share in shares.items()) / total
-    ask = None if improved.threshold is None else nats is None or nats < improved.threshold
-    # Of two labels that are equally probable, the verdict is the first: that is no choice.
-    if verdict not in recipe.labels or (nats is not None and nats <= TIE):
-        ask = True
-    return ItemVerdict(
-        item_id=item.item_id,
-        verdict=verdict,
-        probability=probability,
-        margin=margin,
-        score=score,
-        ask_person=ask,
-        cost_usd=answer.cost_usd,
-        error=answer.error,
-        cluster_id=item.cluster_id,
-        system_id=item.system_id or None,
-        judge=judge,
-        task=item.task,
-        wording=recipe.wordings[0] if alone and len(recipe.wordings) == 1 else None,
-        order=recipe.orders[0] if alone and len(recipe.orders) == 1 else None,
-        gold=item.gold,
-        certificate=answer.certificate,
-        reasoning=answer.reason,
     )

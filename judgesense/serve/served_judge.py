@@ -10,13 +10,13 @@ from typing import Any
 
 from judgesense.answers.fields import reasoning_in
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.item_verdicts import verdict_in
 from judgesense.pipeline.verdict_files import ItemVerdict
 from judgesense.pipeline.verdicts import (
     ItemJudge,
     load_judge,
     scoring_of,
     signature_of,
-    verdict_in,
 )
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import Item, Task, Template, prompt_id, render

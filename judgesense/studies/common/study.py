@@ -37,7 +37,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.measure.assessment import ReportContents
 from judgesense.pipeline import Settings, execute, resolve_all
-from judgesense.pipeline.data import DataReference, varied
+from judgesense.pipeline.data import DataReference, add_variants
 from judgesense.reporting.study_result import Picture, Record, Result, Table
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def judged(
     ``judgesense run`` and made from the templates and items of ``parts``.
     """
     load = benchmark if callable(benchmark) else lambda: benchmark
-    data = varied(DataReference(dict(identity), load, parts), variants)
+    data = add_variants(DataReference(dict(identity), load, parts), variants)
     specs = resolve_all(judges, None, {})
     return execute(specs, data, settings, out, note, tries=False).contents
 
