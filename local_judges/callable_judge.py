@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -39,11 +40,10 @@ class CallableJudge:
         name: str | None = None,
         scoring: str = "generate",
         batch_size: int = 256,
-        is_lenient: bool = False,
     ) -> None:
         if scoring not in ("generate", "options"):
             raise JudgeSenseError(f"scoring must be 'generate' or 'options', got {scoring!r}")
-        self._function, self._is_lenient = function, is_lenient
+        self._function, self._is_lenient = function, False
         self._batch_size = batch_size
         self.name = f"{name or getattr(function, '__name__', type(function).__name__)}@callable"
         self.scorings = frozenset({scoring})
@@ -51,11 +51,9 @@ class CallableJudge:
     def lenient(self) -> CallableJudge:
         """The same judge, whose exceptions are the errors of single prompts: a function that takes
         its prompts apart need not take those of every form."""
-        (scoring,) = self.scorings
-        name = self.name.removesuffix("@callable")
-        return CallableJudge(
-            self._function, name=name, scoring=scoring, batch_size=self._batch_size, is_lenient=True
-        )
+        lenient = copy(self)
+        lenient._is_lenient = True
+        return lenient
 
     @property
     def function_source(self) -> str:

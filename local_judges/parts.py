@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,15 +104,7 @@ def ask_parts(
     journal = Journal(log.folder, judge.name, scorings)
     tasks = []
     for part in parts:
-        stored = _read_stored(log, part, requests, note)
-        task = _Task(part, stored, {})
-        if stored is not None:
-            task.part = _failed_part(judge, part, stored, requests, log, retries)
-            _count_stored(outcome, part, stored, len(task.unanswered))
-            # An answer that several rows share costs once.
-            prompts, costs = stored["prompt_id"].to_pylist(), stored["cost_usd"].to_pylist()
-            cost_of = dict(zip(prompts, costs, strict=True))
-            _spend(budgeted, [cost for cost in cost_of.values() if cost is not None])
+        task = _task_of(judge, part, requests, log, note, retries, outcome)
         _recall(judge, task, journal, requests, outcome)
         if task.part.batches:
             tasks.append(task)
@@ -162,15 +154,32 @@ def ask_parts(
     return outcome
 
 
-def _count_stored(outcome: JudgeOutcome, part: Part, stored: pa.Table, n_retried: int) -> None:
-    """Count the prompts of a part that was written, of which some are asked again."""
-    failures = _failure_lines(stored)
+def _task_of(
+    judge: Judge,
+    part: Part,
+    requests: Requests,
+    log: PartLog,
+    note: Note,
+    retries: bool,
+    outcome: JudgeOutcome,
+) -> _Task:
+    """What a part leaves to ask; the prompts and costs of one that was written are counted."""
+    stored = _read_stored(log, part, requests, note)
+    if stored is None:
+        return _Task(part, None, {})
+    task = _Task(_failed_part(judge, part, stored, requests, log, retries), stored, {})
+    n_retried, failures = len(task.unanswered), _failure_lines(stored)
     outcome.kept += sum(map(len, part.batches)) - n_retried
     outcome.rows[part.name] = stored.num_rows
     if n_retried:
         outcome.retried += len(failures)
     else:
         outcome.failed += failures
+    # An answer that several rows share costs once.
+    prompts, costs = stored["prompt_id"].to_pylist(), stored["cost_usd"].to_pylist()
+    cost_of = dict(zip(prompts, costs, strict=True))
+    _spend(judge, [cost for cost in cost_of.values() if cost is not None])
+    return task
 
 
 def _take_known(
@@ -185,8 +194,8 @@ def _take_known(
             journal.keep(task.part.name, [(ids[n], answer) for n, answer in answers.items()])
 
 
-def _spend(judge: Budgeted | None, costs: Sequence[float]) -> None:
-    if judge is not None:
+def _spend(judge: Judge, costs: Iterable[float]) -> None:
+    if isinstance(judge, Budgeted):
         judge.spent += sum(costs)
 
 
@@ -194,16 +203,15 @@ def _recall(
     judge: Judge, task: _Task, journal: Journal, requests: Requests, outcome: JudgeOutcome
 ) -> None:
     """Give a task the answers that earlier starts kept, and count what they cost."""
-    budgeted = judge if isinstance(judge, Budgeted) else None
     contents = journal.read(task.part.name)
     outcome.lost_usd += contents.lost_usd
-    _spend(budgeted, [contents.lost_usd])
     for batch in task.part.batches if contents.answers else ():
         pairs = zip(batch, requests.take(batch), strict=True)
         answers = {n: contents.answers.get(request.prompt_id) for n, request in pairs}
         if answers_alone(judge) or None not in answers.values():
             task.answers |= {n: answer for n, answer in answers.items() if answer is not None}
-    _spend(budgeted, [answer.cost_usd or 0.0 for answer in task.answers.values()])
+    costs = (answer.cost_usd or 0.0 for answer in task.answers.values())
+    _spend(judge, [contents.lost_usd, *costs])
 
 
 def answers_alone(judge: Judge) -> bool:
@@ -288,14 +296,14 @@ def _answer(
 @contextmanager
 def _in_run(judge: Judge, context: RunContext) -> Iterator[None]:
     """Give a judge the run around it."""
-    run_judge = judge if isinstance(judge, InRun) else None
+    if not isinstance(judge, InRun):
+        yield
+        return
+    judge.run_context = context
     try:
-        if run_judge is not None:
-            run_judge.run_context = context
         yield
     finally:
-        if run_judge is not None:
-            run_judge.run_context = None
+        judge.run_context = None
 
 
 @contextmanager

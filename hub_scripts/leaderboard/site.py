@@ -130,15 +130,7 @@ def write_pages(
         "rows": plain(rows),
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],
     }
-    templates = environment(TEMPLATES)
-    templates.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
-    templates.globals |= {
-        "FIGURE": FIGURE,
-        "RUNS": (RUN, REPORTED),
-        "threshold": STEADY_JSS,
-        "as_two": partial(number, digits=2),
-    }
-    templates.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
+    templates = _templates()
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
     quoted = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     files = {
@@ -149,10 +141,41 @@ def write_pages(
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
     }
+    files |= _judge_pages(templates, by_page, reports_of_rows, sources, address)
+    for name, start in (("board.css", colours), ("board.js", ""), ("README.md", "")):
+        files[name] = start + (TEMPLATES / name).read_text("utf-8")
+    for path, text in files.items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        write_text(out / path, text)
+    return board
+
+
+def _templates() -> Environment:
+    templates = environment(TEMPLATES)
+    templates.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
+    templates.globals |= {
+        "FIGURE": FIGURE,
+        "RUNS": (RUN, REPORTED),
+        "threshold": STEADY_JSS,
+        "as_two": partial(number, digits=2),
+    }
+    templates.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
+    return templates
+
+
+def _judge_pages(
+    templates: Environment,
+    by_page: Mapping[str, list[Row]],
+    reports: Mapping[str, ReportContents],
+    sources: Mapping[str, Mapping[str, str]],
+    address: str | None,
+) -> dict[str, str]:
+    """The page of each judge by its path."""
+    pages = {}
     for path, page_rows in by_page.items():
         judge, run = page_rows[0].judge, page_rows[0].run
-        report = reports_of_rows.get(run, ReportContents())
-        files[path] = templates.get_template("judge.html").render(
+        report = reports.get(run, ReportContents())
+        pages[path] = templates.get_template("judge.html").render(
             root="../",
             rows=page_rows,
             assessments=[entry for entry in report.assessments if entry.judge == judge],
@@ -160,12 +183,7 @@ def write_pages(
             source=None if address is None else f"{address}/{run}",
             version=__version__,
         )
-    for name, start in (("board.css", colours), ("board.js", ""), ("README.md", "")):
-        files[name] = start + (TEMPLATES / name).read_text("utf-8")
-    for path, text in files.items():
-        (out / path).parent.mkdir(parents=True, exist_ok=True)
-        write_text(out / path, text)
-    return board
+    return pages
 
 
 def _index(

@@ -194,9 +194,8 @@ def read_rows(
         if name not in log.column_names:
             log = log.append_column(name, pa.nulls(log.num_rows, pa.string()))
     # Logs of 0.2 may hold answers to input without content, which are no verdicts.
-    if pc.any(
-        is_content_free := pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)
-    ).as_py():
+    is_content_free = pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)
+    if pc.any(is_content_free).as_py():
         log = log.filter(pc.invert(is_content_free))
     if log.num_rows == 0:
         raise JudgeSenseError("the decision log has no rows; judge items or import a log first")
@@ -213,15 +212,8 @@ def read_rows(
     template, templates = with_variants(base, bases, variant, variants)
     is_form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
     is_form &= (np.array(scorings) == "options")[scoring] & ~_scores_in_form(run, judges)[judge]
-    ids = None
-    if pairs is None:
-        codes = ((task * len(items) + item) * len(orders) + order) * len(templates) + template
-        distinct, stimulus = np.unique(codes, return_inverse=True)
-        n_stimuli = len(distinct)
-    else:
-        sides = [*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks]
-        ids = pc.unique(pa.chunked_array(sides))
-        stimulus, n_stimuli = lookup(log["prompt_id"], ids), len(ids)
+    codes = ((task * len(items) + item) * len(orders) + order) * len(templates) + template
+    stimulus, n_stimuli, ids = _stimuli(log["prompt_id"], codes, pairs)
     chances = run.get("label_chances") or {}
     rows = Log(
         log,
@@ -254,6 +246,21 @@ def read_rows(
         is_imported="people" in (run.get("imported") or {}),
     )
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
+
+
+def _stimuli(
+    prompt_ids: pa.ChunkedArray, codes: Codes, pairs: pa.Table | None
+) -> tuple[Codes, int, pa.Array | None]:
+    """The stimulus of each row, their number, and the prompt ids that they index.
+
+    Without planned pairs, rows with the same ``codes`` (item, order and template) are one.
+    """
+    if pairs is None:
+        distinct, stimulus = np.unique(codes, return_inverse=True)
+        return stimulus, len(distinct), None
+    sides = [*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks]
+    ids = pc.unique(pa.chunked_array(sides))
+    return lookup(prompt_ids, ids), len(ids), ids
 
 
 def _vocabulary(

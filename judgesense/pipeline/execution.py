@@ -137,31 +137,27 @@ def execute(
 
     Prompts that failed are asked again, at most ``retries`` times after the run was finished.
 
-    ``started`` is the command that asks for it
-    (:func:`judgesense.log.invocation.invocation`). ``thresholds`` are kept in ``run.json`` for this
-    report and every later one. ``spent`` US dollars and the spending of
-    all judges of the run count together against each judge's ``max_cost``. Several processes may
-    share a run (see :mod:`local_judges.ranks`); each returns the report. ``tries`` sends three
-    prompts first (:mod:`judgesense.pipeline.first_prompts`), except to a benchmark's local model.
+    ``started`` is the command that asks for it (:func:`judgesense.log.invocation.invocation`).
+    ``thresholds`` are kept in ``run.json`` for this report and every later one. ``spent`` US
+    dollars and the spending of all judges of the run count together against each judge's
+    ``max_cost``. Several processes may share a run (see :mod:`local_judges.ranks`); each returns
+    the report. ``tries`` sends three prompts first (:mod:`judgesense.pipeline.first_prompts`),
+    except to a benchmark's local model.
 
     Raises JudgeSenseError for a judge given twice, a folder that holds another run, and a judge
     whose first replies cannot be read.
     """
-    seeded, identities = [], list[dict[str, Any]]()
-    for judge in judges:
-        seeded.append(judge.seeded(settings.seed) if hasattr(judge, "seeded") else judge)
-        identity = identity_of(seeded[-1])
-        if identity in identities:
-            raise JudgeSenseError(
-                f"the judge {identity['judge']!r} is given twice, so the log cannot tell the two "
-                "apart. Give it once, or name each function: CallableJudge(function, name=...)"
-            )
-        identities.append(identity)
-    asked: dict[str, Any] = {
-        "judges": identities,
+    seeded = [
+        judge.seeded(settings.seed) if hasattr(judge, "seeded") else judge for judge in judges
+    ]
+    terms = {
+        "judges": _identities(seeded),
         "data": dict(data.identity),
         "settings": settings.identity,
     }
+    if "://" in str(out):
+        raise JudgeSenseError(f"--out must be a folder on this machine, not a URL, got {out}")
+    folder = Path(out)
     with ExitStack() as stack:
         ranks: Ranks | None = None
         if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
@@ -171,12 +167,9 @@ def execute(
         if cluster is not None and ranks is not None:
             raise JudgeSenseError("--engine ray starts its own processes; start a single process")
         is_first = ranks is None or ranks.rank == 0
-        if "://" in str(out):
-            raise JudgeSenseError(f"--out must be a folder on this machine, not a URL, got {out}")
-        folder = Path(out)
         if is_first:
             stack.enter_context(folder_lock(folder))
-        run = RunFolder(folder, asked, writes=is_first)
+        run = RunFolder(folder, terms, writes=is_first)
         is_finished = run.is_finished() and not run.may_retry(retries)
         # No process writes before all have read the state of the run.
         is_finished = is_finished if ranks is None else all(ranks.gather(is_finished))
@@ -202,32 +195,51 @@ def execute(
                     pq.write_table(data.groups, folder / ITEMS_FILE, compression="zstd")
             run.record["invocation"] = started
             run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size
-            for judge in seeded:
-                require_fitting(judge, benchmark, settings)
-                require_effort(judge, benchmark, data)
             judging = Judging(run, benchmark, settings, note, ranks, cluster, retries)
-            for index, judge in enumerate(seeded):
-                sends_first = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
-                spent = judging.judge(judge, index, spent, sends_first)
+            _judge_all(judging, seeded, data, spent, tries)
             if is_first:
                 run.finish()
-        report = None
-        if is_first:
-            from judgesense.reporting.report import write_report
-
-            if thresholds is not None:
-                _keep_thresholds(folder, thresholds)
-            report = write_report(folder)
-        if ranks is not None:
-            report = ranks.gather(report)[0]
+        report = _write_report(folder, thresholds) if is_first else None
+        report = report if ranks is None else ranks.gather(report)[0]
         assert report is not None
         return report
 
 
-def _keep_thresholds(folder: Path, thresholds: Mapping[str, float]) -> None:
+def _identities(judges: Sequence[Any]) -> list[dict[str, Any]]:
+    """The identity of each judge. Raises JudgeSenseError for a judge given twice."""
+    identities: list[dict[str, Any]] = []
+    for judge in judges:
+        identity = identity_of(judge)
+        if identity in identities:
+            raise JudgeSenseError(
+                f"the judge {identity['judge']!r} is given twice, so the log cannot tell the two "
+                "apart. Give it once, or name each function: CallableJudge(function, name=...)"
+            )
+        identities.append(identity)
+    return identities
+
+
+def _judge_all(
+    judging: Judging, judges: Sequence[Any], data: DataReference, spent: float, tries: bool
+) -> None:
+    """Judge with one judge after the other, once all are known to fit the benchmark."""
+    for judge in judges:
+        require_fitting(judge, judging.benchmark, judging.settings)
+        require_effort(judge, judging.benchmark, data)
+    for index, judge in enumerate(judges):
+        sends_first = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
+        spent = judging.judge(judge, index, spent, sends_first)
+
+
+def _write_report(folder: Path, thresholds: Mapping[str, float] | None) -> Report:
+    """Write the report of a run; ``thresholds`` are kept in its record first."""
+    from judgesense.reporting.report import write_report
+
     record = read_record(folder) or {}
-    if Thresholds().updated(record.get("thresholds")) != Thresholds().updated(thresholds):
+    before = Thresholds().updated(record.get("thresholds"))
+    if thresholds is not None and before != Thresholds().updated(thresholds):
         save_run(folder, {**record, "thresholds": dict(thresholds)})
+    return write_report(folder)
 
 
 def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
@@ -242,6 +254,7 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
             "the two readings apart. Use another --out, or the same aliases"
         )
     forms = benchmark.reply_forms
+    damage = {key: benchmark.damage[key] for key in ("kinds", "why") if key in benchmark.damage}
     run.describe(
         run_id=f"{run.folder.resolve().name}-{benchmark.data_hash}",
         dataset=dict(benchmark.source),
@@ -249,7 +262,7 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
         **({"aliases": aliases} if aliases else {}),
         **({"reply_forms": forms} if forms else {}),
         **({"attacks": benchmark.attacks["texts"]} if benchmark.attacks else {}),
-        **({"damage": _damage_record(benchmark)} if benchmark.damage else {}),
+        **({"damage": damage} if benchmark.damage else {}),
         tasks={
             name: {
                 "labels": list(task.labels),
@@ -273,10 +286,6 @@ def _wins(benchmark: Benchmark, task: str) -> str | None:
     """The label that an attack tries to win, or that a good output has."""
     wins: str | None = benchmark.attacks.get("wins", {}).get(task)
     return benchmark.damage.get("wins") if wins is None else wins
-
-
-def _damage_record(benchmark: Benchmark) -> dict[str, Any]:
-    return {name: benchmark.damage[name] for name in ("kinds", "why") if name in benchmark.damage}
 
 
 def failed_prompts(out: str | Path) -> list[str]:

@@ -207,14 +207,10 @@ async def _logprobs_after(
 ) -> dict[int, dict[int, float]]:
     """The log-probabilities of tokens after each of these nodes, from one call."""
     texts = [[*prompt, *path_to(trie, node)] for node in nodes]
-    reply = await complete(model=model, **_completion(texts, _all_tokens(nodes)))
+    reply = await complete(model=model, **_completion(texts, sorted(set().union(*nodes.values()))))
     choices = sorted(reply["choices"], key=lambda choice: choice["index"])
     logprobs = [_logprobs_by_id(choice["logprobs"]["top_logprobs"][0]) for choice in choices]
     return dict(zip(nodes, logprobs, strict=True))
-
-
-def _all_tokens(nodes: Mapping[int, list[int]]) -> list[int]:
-    return sorted(set().union(*nodes.values()))
 
 
 def _completion(prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> dict[str, Any]:
@@ -234,7 +230,7 @@ def _call_groups(tokens_by_node: Mapping[int, list[int]]) -> list[dict[int, list
     inner = {node: tokens for node, tokens in tokens_by_node.items() if node != ROOT}
     if not inner:
         return []
-    if len(_all_tokens(inner)) <= MOST_TOKEN_IDS:
+    if len(set().union(*inner.values())) <= MOST_TOKEN_IDS:
         return [inner]
     return [{node: tokens} for node, tokens in inner.items()]
 
