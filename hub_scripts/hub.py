@@ -111,7 +111,7 @@ def _hashes(content: Content) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class PublishOutcome:
-    """What happened to a repository, or would happen in a dry run.
+    """The changes to a repository, made or, in a dry run, to be made.
 
     ``remote`` is "there", "new" if the repository does not exist or is not visible, or "unknown" if
     the Hub did not answer, which only a dry run allows. ``commit`` and ``tagged`` are None if

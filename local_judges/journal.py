@@ -38,15 +38,15 @@ def journal_of(folder: Path, part: str) -> Path:
 
 @dataclass
 class JournalContents:
-    """What earlier starts left in a journal: answers by prompt id, and the US dollars of requests
-    whose answers were lost."""
+    """The answers in a journal by prompt id, and the US dollars of requests whose answers were
+    lost."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     lost_usd: float = 0.0
 
 
 class Journal:
-    """The journals of the parts that one judge has open; see `opened`.
+    """The journals of the parts that one judge has open; see `open`.
 
     ``judge`` and ``scorings`` are written into each: answers of others are not taken for its own.
     """
@@ -59,7 +59,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def read(self, part: str) -> JournalContents:
-        """What earlier starts kept of a part. Torn lines, and answers that failed, are left out."""
+        """The answers that earlier starts kept of a part, without torn lines and failed answers."""
         contents = JournalContents()
         try:
             lines = file_bytes(journal_of(self._folder, part)).splitlines()
@@ -185,7 +185,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class JournalWatch:
-    """Enters what a judge tells of its requests; ``part_of`` has the part of each batch."""
+    """Writes a judge's requests and answers to a journal; ``part_of`` gives a batch's part."""
 
     journal: Journal
     part_of: Callable[[int], str]

@@ -1,4 +1,4 @@
-"""The messages of an improved judge: taken apart, and the prompts of its recipe for them."""
+"""Split the messages of an improved judge, and render the prompts of its recipe for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AMBIGUOUS = (
 
 @dataclass(frozen=True)
 class Members:
-    """What one message stands for: the requests behind its verdict, by wording and order.
+    """The requests behind the verdict on one message, by wording and order.
 
     Each wording and order has one request, or if the recipe is ablated one for each of the texts of
     `judgesense.recipes.ablation.ablations`. ``wins`` is the label that the author of a single text
@@ -74,7 +74,7 @@ def added_text(first: Template, wording: Template) -> str | None:
 
 
 class Messages:
-    """Takes messages apart, and renders the prompts of a recipe of one judge from their fields.
+    """Splits messages, and renders the prompts of a recipe of one judge from their fields.
 
     A message is one of the file's wordings, or another wording in one of its layouts. Without
     ``part``, the recipe is that of the file's first judge, and a message shows what any judge

@@ -47,7 +47,7 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[a-z_][a-z0-9_]{0,63}")
 """A variable's name; upper and lower case together is the form of a key."""
 
 _PYDANTIC_MAPPING = re.compile(r"a valid dictionary(?: or instance of \w+)?")
-"""What pydantic calls a mapping; no user has seen the name of the class."""
+"""Pydantic's words for a mapping; the name of the class means nothing to a user."""
 
 
 def _number(value: Any) -> Any:
@@ -134,7 +134,7 @@ Body = Annotated[dict[str, Any], AfterValidator(_without_keys)]
 
 
 class Style(Declared):
-    """What differs between endpoints in how to call them, as data."""
+    """The differences between endpoints in how they are called, as data."""
 
     system_role: bool = setting(True, "Send the system prompt as a separate message.")
     min_temperature: NotNegative = setting(0.0, "Lowest temperature the endpoint accepts.")

@@ -163,7 +163,7 @@ def _task_of(
     retries: bool,
     outcome: JudgeOutcome,
 ) -> _Task:
-    """What a part leaves to ask; the prompts and costs of one that was written are counted."""
+    """The prompts of a part to ask; counts those of a stored part, and adds up their cost."""
     stored = _read_stored(log, part, requests, note)
     if stored is None:
         return _Task(part, None, {})

@@ -51,7 +51,7 @@ class Request:
 
 
 def around_answer(reply_form: str) -> tuple[str, str]:
-    """What comes before and after the answer in a reply; empty without a form.
+    """The text before and after the answer in the form of a reply; empty without a form.
 
     >>> around_answer('{"verdict": "ANSWER"}')
     ('{"verdict": "', '"}')
@@ -159,7 +159,7 @@ class InRun(Protocol):
 
 
 class Watch(Protocol):
-    """Whoever wants to know of each request at once, before the judge hands its answers over."""
+    """A listener that hears of each request at once, before the judge returns its answers."""
 
     def sent(self, index: int, costs: Mapping[str, float]) -> None:
         """A batch is about to be sent; the most that each prompt can cost, by id, if known."""

@@ -258,7 +258,7 @@ class RayJudge:
         return remote.remote(function, self._job, *arguments)
 
     def _value(self, task: Any) -> Any:
-        """What a task returns. Raises its error, and JudgeSenseError if its machines are lost."""
+        """The value of a task. Raises its error, and JudgeSenseError if its machines are lost."""
         import ray
 
         try:

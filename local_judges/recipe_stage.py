@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StageAnswer:
-    """What one judge, or several, say of a message.
+    """The answer of one judge, or of several together, to a message.
 
     ``answer`` has the cost, and the reason for a missing verdict; ``verdict`` is None where none
     could be read; ``votes`` is the number of votes behind it, 0 without a vote; ``template`` is the
@@ -50,7 +50,7 @@ class Stage:
     """One judge of a recipe, which is asked several prompts per message and gives one verdict.
 
     A recipe of one wording is applied to the message's own wording; a panel asks its own wordings,
-    whatever the message's. A message is taken apart by the layout of the file's templates.
+    whatever the message's. A message is split by the layouts of the file's templates.
     """
 
     def __init__(self, improved: ImprovedJudge, place: int, inner: Judge, same_judge: bool) -> None:

@@ -1,4 +1,4 @@
-"""From what a user typed to a judge: a name, a Hub id, a folder, a file, a function."""
+"""Find the judge that a user names: by name, Hub id, folder, file or function."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class JudgeSpec:
 
 
 def _load_key(spec: JudgeSpec) -> str:
-    """What is loaded once, although two stages of a file may ask it."""
+    """The key of a judge that is loaded once, although two stages of a file may ask it."""
     return json.dumps([spec.engine, str(spec.model), spec.options], sort_keys=True, default=str)
 
 

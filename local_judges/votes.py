@@ -1,4 +1,4 @@
-"""What several replies say together: the votes for each option, and the reason of one of them."""
+"""Several replies together: the votes for each option, and the reason of one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgesense.tasks import Template
 from local_judges.protocol import Answer
 
 VOTES = "\n\nvotes: "
-"""What comes between a verdict and the votes for each option in the text of an answer."""
+"""The text between a verdict and the votes for each option in an answer."""
 
 
 def margin_of_votes(text: str, template: Template) -> float:
@@ -24,8 +24,8 @@ def margin_of_votes(text: str, template: Template) -> float:
     >>> margin_of_votes("A\\n\\nvotes: A 2, B 1", one).__round__(3), margin_of_votes("A", one)
     (0.333, 1.0)
     """
-    _, several, by_option = text.partition(VOTES)
-    if not several:
+    _, mark, by_option = text.partition(VOTES)
+    if not mark:
         return 1.0
     counts: dict[str, int] = {}
     for option, label in template.label_map.items():
@@ -40,7 +40,7 @@ def first_reason(
     logprobs: Sequence[Sequence[Floats]],
     verdict: RecipeVerdicts,
 ) -> str | None:
-    """What the first text in the first order that states the verdict gives as its reason, if any.
+    """The reason in the first text that states the verdict, of those in the first order, if any.
 
     ``rows`` are the answers by wording, order and text, ``logprobs`` those of their labels.
     """

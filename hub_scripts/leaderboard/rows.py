@@ -226,7 +226,7 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Which judge for a task, by some data.
+    """The judge to use for a task, by some data.
 
     ``leader`` is the row of the judge with the highest κ, ``name`` its short name, ``beaten`` the
     number of judges shown to have a lower one, ``alike`` of those not told apart from it, of
@@ -242,7 +242,7 @@ class Recommendation:
 
 
 def recommendations(rows: Sequence[Row]) -> list[Recommendation]:
-    """Which judge for a task: for each data with gold labels, the leader and what it leads.
+    """The judges to use for a task: for each data with gold labels, the leader and its lead.
 
     Where no judge with labels can be used, the steadiest of the published figures follows.
     """

@@ -156,7 +156,7 @@ def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:
 
 
 def changes(folder: Path, record: Mapping[str, Any], parts: str = PARTS) -> dict[str, str]:
-    """What differs in a finished run's files from its record: path below the folder -> sentence.
+    """The differences of a finished run's files from its record: path in the folder -> sentence.
 
     Empty for a run without digests in its record: one in progress, or of an earlier version.
     """

@@ -47,7 +47,7 @@ class Pairs:
     prompt_ids: tuple[pa.Array, pa.Array]
     planned: bool
     hashes: dict[bytes, str] = field(default_factory=dict, repr=False)
-    """What `hash_of` has computed."""
+    """The hashes that `hash_of` has computed."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -143,7 +143,7 @@ def random_order(n: int) -> Codes:
 
 
 def steps_of(n: int) -> int:
-    """How far apart in that order two wordings may be to be compared."""
+    """The largest distance in that order of two wordings that are compared."""
     return max(1, MOST_COMPARED * (MOST_COMPARED - 1) // 2 // n)
 
 

@@ -44,7 +44,7 @@ class SettingsRecord(OwnShape):
 
 
 class AskedRecord(OwnShape):
-    """What was asked for; a resumed run must ask for the same."""
+    """The request for a run; a resumed run must repeat it."""
 
     judges: list[dict[str, Any]] | None = None
     data: dict[str, Any] | None = None

@@ -298,7 +298,7 @@ def failed_prompts(out: str | Path) -> list[str]:
 
 
 def how_to_retry(out: str | Path, retries: int = RETRIES) -> str:
-    """What to do about `failed_prompts`: the same command asks them again, a number of times."""
+    """How to ask `failed_prompts` again: with the same command, a number of times."""
     failed = [judge for judge in _judge_records(out) if judge.get("failed")]
     times = max((judge.get("retried", 0) for judge in failed), default=0)
     if times < retries:

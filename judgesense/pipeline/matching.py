@@ -163,7 +163,7 @@ def _require(row: Shape, place: str, names: Sequence[str], values: Mapping[str, 
 def _read_references(
     path: Path, columns: Mapping[str, str]
 ) -> dict[tuple[str | None, str | None], dict[str, Any]]:
-    """What a table says of each item, or of each item and template where it names templates."""
+    """The references in a table by item, or by item and template where it names templates."""
     references: dict[tuple[str | None, str | None], dict[str, Any]] = {}
     for values, place in _read_rows(path, ResponseRow, columns):
         row = validate(ResponseRow, values, place, "a reference")

@@ -1,4 +1,4 @@
-"""What is asked of a run apart from its judges and data."""
+"""The settings of a run, apart from its judges and data."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from local_judges.runner import ask_all
 
 @dataclass(frozen=True)
 class JudgingSummary:
-    """What :func:`judge_items` wrote: how many verdicts, and how many a person should look at."""
+    """The result of :func:`judge_items`: counts of verdicts, and of those for a person to check."""
 
     out: Path
     run_folder: Path

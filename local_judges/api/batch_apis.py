@@ -22,7 +22,7 @@ from local_judges.api.endpoint import Endpoint
 from local_judges.api.replies import FILTERED, diagnose
 
 SHARE = 0.5
-"""What a prompt in a batch costs, as a share of the price of a direct request."""
+"""The price of a prompt in a batch, as a share of that of a direct request."""
 
 _CLOCK_SKEW_S = 600.0
 """How far this machine's clock may be behind the provider's."""
@@ -32,7 +32,7 @@ Body = Mapping[str, Any]
 
 
 class ProviderError(Exception):
-    """What a provider refused, in the form that `diagnose` reads."""
+    """A provider's refusal, in the form that `diagnose` reads."""
 
     def __init__(self, status_code: int, body: Any) -> None:
         error = body.get("error") if isinstance(body, Mapping) else None
@@ -43,7 +43,7 @@ class ProviderError(Exception):
 
 @dataclass(frozen=True)
 class BatchState:
-    """How far a batch is; ``status`` is the provider's word, ``failure`` why none of it was asked,
+    """A batch's progress; ``status`` is the provider's word, ``failure`` why none of it was asked,
     ``files`` where its results are."""
 
     status: str
@@ -139,7 +139,7 @@ class OpenAIBatches(_Api):
         return [b["id"] for b in batches if (b.get("metadata") or {}).get("judgesense") == label]
 
     def state(self, batch: str) -> BatchState:
-        """How far a batch is."""
+        """The progress of a batch."""
         fields = self._fetch(batch)
         status, counts = str(fields["status"]), fields.get("request_counts") or {}
         errors = ((fields.get("errors") or {}).get("data") or [])[:_MAX_ERRORS]

@@ -46,14 +46,14 @@ class SentBatch:
 
 @dataclass
 class Record:
-    """What is kept of a judge's batches: ``refused`` are the parameters that the model refuses."""
+    """The file of a judge's batches: ``refused`` are the parameters that the model refuses."""
 
     batches: list[SentBatch] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
 def custom_id(judge: str, request: Request, logprobs: bool) -> str:
-    """What names a prompt at the provider: another judge, prompt or repeat has another id."""
+    """The name of a prompt at the provider, its own for each judge, prompt and repeat."""
     identity = json.dumps([judge, logprobs, astuple(request)])
     return hashlib.sha256(identity.encode()).hexdigest()[:40]
 

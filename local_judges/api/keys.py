@@ -11,7 +11,7 @@ from judgesense.errors import JudgeSenseError
 from local_judges.options import KEY_VARIABLE
 
 NO_KEY = "none"
-"""What a client sends that needs no key."""
+"""The key that a client sends where none is needed."""
 
 
 def require_loggable(url: str, key_variable: str) -> None:

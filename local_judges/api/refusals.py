@@ -12,7 +12,7 @@ REFUSABLE = ("temperature", "seed", "reasoning_effort", "response_format")
 _OTHER_NAMES = {
     "response_format": re.compile(r"response.?format|json.?schema|structured|guided", re.I)
 }
-"""How servers name a parameter otherwise than by its name."""
+"""Other words by which servers name a parameter."""
 
 TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
 """The two names of the token cap; a model takes one of them."""

@@ -70,7 +70,7 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
 
 
 FILTERED = "content_filter"
-"""What a provider calls an answer, or a prompt, that its filter took away."""
+"""A provider's name for an answer, or a prompt, that its filter removed."""
 
 
 def _first_choice(choices: Any) -> Mapping[str, Any]:

@@ -201,7 +201,7 @@ def split_message(message: str) -> tuple[str, Content]:
     """The instructions of a message, and the state after them: its fields where every field begins
     with its name, else a text.
 
-    >>> parted("Right? YES or NO.\\n\\nQuestion: 2+2?\\nResponse: 4")
+    >>> split_message("Right? YES or NO.\\n\\nQuestion: 2+2?\\nResponse: 4")
     ('Right? YES or NO.', {'Question': '2+2?', 'Response': '4'})
     """
     field_break = _BEFORE_FIELD.search(message)

@@ -269,7 +269,7 @@ UNREADABLE_MODEL = (
     TypeError,
     ValueError,
 )
-"""What transformers raises for files that it did not write."""
+"""The errors that transformers raises for files that it did not write."""
 
 
 def load_config(folder: Path) -> Any:
