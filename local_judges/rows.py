@@ -220,11 +220,7 @@ def decision_log(
     fields: Mapping[str, str] = MappingProxyType({}),
 ) -> PartLog:
     """The decision log of a judge on these prompts; ``aliases`` and ``fields`` by template id."""
+    settings = (requests, prompts, judge, scorings, aliases, fields)
     return PartLog(
-        folder,
-        len(scorings),
-        conform,
-        lambda part, answers: part_table(
-            part, answers, requests, prompts, judge, scorings, aliases, fields
-        ),
+        folder, len(scorings), conform, lambda part, answers: part_table(part, answers, *settings)
     )

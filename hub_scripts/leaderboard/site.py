@@ -151,6 +151,7 @@ def write_pages(
 
 
 def _templates() -> Environment:
+    """The pages' templates, with the words and formats that they use."""
     templates = environment(TEMPLATES)
     templates.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     templates.globals |= {
@@ -158,8 +159,10 @@ def _templates() -> Environment:
         "RUNS": (RUN, REPORTED),
         "threshold": STEADY_JSS,
         "as_two": partial(number, digits=2),
+        "brackets": brackets,
+        "as_percent": percent,
+        "trusts": TRUST,
     }
-    templates.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
     return templates
 
 

@@ -82,9 +82,8 @@ class Answers:
     @cached_property
     def cube(self) -> Cube:
         """The answers by item, template (in the order of their names) and option order."""
-        names = np.array(self.log.templates)
-        # Templates are numbered as they appear in the log: their names are what is sorted.
-        rank = np.argsort(np.argsort(names, kind="stable"), kind="stable")
+        # The codes of templates follow their first rows in the log, not their names.
+        rank = np.argsort(np.argsort(self.log.templates, kind="stable"), kind="stable")
         cube = cube_of(self.log, self.rows, rank[self.log.template[self.rows]])
         return replace(cube, wordings=np.argsort(rank)[cube.wordings])
 
