@@ -174,7 +174,9 @@ def _scores(name: str, table: Sequence[ModelScores]) -> Iterator[str]:
         ]
         spread = f"{number(model['mean'], 4)} ± {number(model['std'], 4)}"
         rows.append(("mean ± std", spread, f"over {len(cells)} templates"))
-        yield from [f"  {model['model']}", *(f"    {'  '.join(row)}" for row in rows)]
+        width = max(len(row[0]) for row in rows)
+        yield f"  {model['model']}"
+        yield from (f"    {row[0]:<{width}}  {'  '.join(row[1:])}" for row in rows)
     if (rho := mean_rank_correlation(table)) is not None:
         yield f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}"
     yield ""

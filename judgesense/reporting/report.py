@@ -66,6 +66,7 @@ class Report(Mapping[str, Any]):
     remedies = _List()
     people = _List()
     where_wrong = _List()
+    wins = _List()
     variants = _List()
     attacks = _List()
     damage = _List()
