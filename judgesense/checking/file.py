@@ -22,6 +22,7 @@ from judgesense.files.tables import SUFFIXES, Rows
 from judgesense.importers import Items
 from judgesense.importers.column_names import ROLES, columns_of, plain
 from judgesense.importers.columns import COMPARED
+from judgesense.importers.copies import SHARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.outputs import OUTPUT, Levels, Outputs
 from judgesense.importers.reading import FileReading, understand
@@ -32,7 +33,7 @@ from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
 from judgesense.text import join, plural_s, sentence
 
-_READING = 2
+_READING = 3
 """Counts the ways of reading a file: an answer that was read otherwise is not reused."""
 
 
@@ -209,11 +210,13 @@ def _not_read(record: Mapping[str, Any], path: Path, has_labels: bool) -> Iterat
     }
     if some := [f"{n} {'is' if n == 1 else 'are'} {what}" for what, n in texts.items() if n]:
         yield f"Of the verdicts, {join(some)}: wrong beside people's labels."
-    if n := len(record.get("copies", ())):
-        yield (
-            f"{n} item{plural_s(n)} repeat{'s' * (n == 1)} the text of another one: "
-            "intervals count them as one."
-        )
+    if shared := record.get("shared"):
+        parts = [
+            f"{n} item{plural_s(n)} repeat{'s' * (n == 1)} {what} of another one"
+            for name, what in SHARED.items()
+            if (n := shared[name])
+        ]
+        yield f"{join(parts)}: intervals count them as one ({shared['clusters']} clusters)."
 
 
 def _levels(path: Path, name: str, options: FileOptions, output: ResultOptions) -> Levels | None:

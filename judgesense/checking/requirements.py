@@ -12,6 +12,7 @@ from judgesense.measure.card import CHECKS
 from judgesense.measure.figures import GroupShare, HumanAgreement, WhereWrong
 from judgesense.measure.gate import Decision, Gate
 from judgesense.reporting.report import Report
+from judgesense.reporting.side_tables import UNSEEN
 from judgesense.text import join, percent
 
 _FORM = re.compile(
@@ -99,13 +100,10 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
                 decision = "FAIL"
             ends = "" if low is None or high is None else f" [{percent(low)}, {percent(high)}]"
             shown = "not measured" if share is None else f"{percent(share)}{ends}"
-            outcomes.append(
-                (
-                    decision,
-                    requirement.check,
-                    f"{entry.task}: {name} is {shown}, {percent(requirement.least)} is required",
-                )
-            )
+            text = f"{entry.task}: {name} is {shown}, {percent(requirement.least)} is required"
+            if decision == "PASS" and requirement.check == "right":
+                text += f", {UNSEEN}"
+            outcomes.append((decision, requirement.check, text))
     order: list[Decision] = ["FAIL", "INCONCLUSIVE", "PASS"]
     decision, cause, because = min(outcomes, key=lambda outcome: order.index(outcome[0]))
     return Gate(decision, cause, because)

@@ -27,6 +27,7 @@ from judgesense.files.tables import SUFFIXES, Rows, is_dataset, read_table_rows
 from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.answer_reader import Parser
 from judgesense.importers.build import build_parts
+from judgesense.importers.bursts import Times, sentence_of
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.copies import Copies
 from judgesense.importers.items import ItemColumns
@@ -196,8 +197,9 @@ def import_log(
             hidden = Path(folder)
             items = ItemColumns(hidden, column_map, (ROW, "labels", *(people or ())))
             copies = Copies(column_map, (ROW, "labels", *(people or ())))
+            times = Times(column_map, people or ())
             if column_map.given.get("raw_decision") != EVERY_OTHER:
-                blocks = map(copies.record, map(items.kept, blocks))
+                blocks = map(times.record, map(copies.record, map(items.kept, blocks)))
 
             def write(table: pa.Table) -> None:
                 name = f"part-{len(parts):05}.parquet"
@@ -210,23 +212,25 @@ def import_log(
                 items.close()
             if people:
                 write_part(labels_of.table(), hidden, PEOPLE_FILE)
-            names = ["judge", "scoring", "order", "repeat", "gold"]
+            names = ["judge", "scoring", "order", "repeat", "gold", "task", "item_id", "decision"]
             log = pq.read_table(part_files(hidden), columns=names)
             _keep(hidden, out, parts)
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
+    bursts = times.bursts(log)
     record = {
         "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
         "imported": asked,
         "invocation": invocation("import", import_log, given),
         **built,
-        **({"copies": found} if (found := copies.found()) else {}),
+        **({"copies": found, "shared": copies.counts} if (found := copies.found()) else {}),
         **({"families": families} if (families := copies.families()) else {}),
         "without_gold": log["gold"].null_count,
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
         **({"no_verdict": labels_of.counts()} if people is not None else {}),
         **facts,
+        **({"bursts": bursts, "notes": [sentence_of(bursts)]} if bursts else {}),
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}
             for judge in log["judge"].unique().to_pylist()

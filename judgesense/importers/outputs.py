@@ -141,6 +141,11 @@ def _candidates(found: Columns, read: set[str]) -> Iterator[tuple[str, ...]]:
     yield from ((name,) for name in hashes)
 
 
+def is_output(name: str) -> bool:
+    """Whether a column holds what was judged, by its name."""
+    return bool(_OUTPUT.fullmatch(plain(name.rpartition(".")[2])))
+
+
 def is_hash(name: str) -> bool:
     """Whether a column holds hashes of texts, by its name."""
     return bool(_HASH.fullmatch(plain(name.rpartition(".")[2])))

@@ -76,6 +76,8 @@ class RunRecord(OwnShape):
     epsilon: float = 0.2
     label_chances: dict[str, float] | None = None
     copies: dict[str, str] | None = None
+    shared: dict[str, int] | None = None
+    bursts: dict[str, Any] | None = None
     families: dict[str, str] | None = None
     attacks: dict[str, dict[str, str | None]] | None = None
     damage: DamageRecord | None = None

@@ -32,6 +32,8 @@ from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.copies import linked, near_copies
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
+_FEWEST_BLOCKS = 5
+
 
 @dataclass(frozen=True)
 class TaskWords:
@@ -229,7 +231,7 @@ def read_rows(
         templates,
         item,
         items,
-        cluster=_clusters(log, item, items, run.get("copies") or {}),
+        cluster=_clusters(log, item, items, run),
         repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
         raw=lookup(raw, vocabulary),
         decision=lookup(decision, vocabulary),
@@ -296,14 +298,21 @@ def _scores_in_form(run: Mapping[str, Any], judges: list[str]) -> Bools:
     )
 
 
-def _clusters(log: pa.Table, item: Codes, items: list[str], copies: Mapping[str, str]) -> Codes:
-    """The cluster of each row; ``copies`` of an item's text are in one with it."""
+def _clusters(log: pa.Table, item: Codes, items: list[str], run: Mapping[str, Any]) -> Codes:
+    """The cluster of each row. Items that are ``copies`` of another are in one with it, and so are
+    those of a block in a row, where errors come in ``bursts``."""
     cluster = encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0]
-    if not copies:
-        return cluster
-    code_of = {name: code for code, name in enumerate(items)}
-    text_codes = np.array([code_of.get(copies.get(name, name), code_of[name]) for name in items])
-    return linked(cluster.tolist(), text_codes[item].tolist())
+    if copies := run.get("copies"):
+        code_of = {name: code for code, name in enumerate(items)}
+        text_codes = np.array([code_of.get(copies.get(name, name), code_of[name]) for name in items])
+        cluster = linked(cluster.tolist(), text_codes[item].tolist())
+    if blocks := (run.get("bursts") or {}).get("blocks"):
+        block = np.array([blocks.get(name, -1 - code) for code, name in enumerate(items)])[item]
+        joined = linked(cluster.tolist(), block.tolist())
+        # Copies all over the file would make one cluster of all blocks.
+        is_one = len(np.unique(joined)) < _FEWEST_BLOCKS
+        cluster = np.unique(block, return_inverse=True)[1] if is_one else joined
+    return cluster
 
 
 def with_variants(

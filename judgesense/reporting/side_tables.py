@@ -224,6 +224,10 @@ def _labels_table(heading: str, people: HumanAgreement, subject: Subject) -> Sid
     return replace(_side_table(heading, ("label",), columns, records, [note], 1), links=links)
 
 
+UNSEEN = "if people labelled without seeing its verdicts"
+"""The condition of what people's agreement with a judge shows; no file shows whether it holds."""
+
+
 def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
     """How several people agree, and whether the judge could replace one, in sentences.
 
@@ -256,14 +260,15 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
         n_people = len(test.p_values)
         won = round(test.winning_rate * sum(p is not None for p in test.p_values.values()))
         reason = _not_shown(between, test)
-        may = "is not shown to be able to" if test.winning_rate < 0.5 or reason else "may"
-        if may == "may" and (between.gap_ci_low or 0) > 0:
-            reason = (
-                " It agrees with people more than they do with each other: this holds only if they "
-                "labelled without seeing its verdicts."
-            )
+        may = "is not shown to be able to replace a person"
+        if test.winning_rate >= 0.5 and not reason:
+            # People who accept what a tool proposes agree with it as with a common truth: no
+            # figure of their agreement tells the two apart.
+            may = f"may replace a person, {UNSEEN}"
+            if (between.gap_ci_low or 0) > 0:
+                reason = " People agree with it more than with each other."
         texts.append(
-            f"By the alternative annotator test, {judge} {may} replace a person. It matches the "
+            f"By the alternative annotator test, {judge} {may}. It matches the "
             f"other people at least as well as a person does on "
             f"{percent(test.advantage_probability)} of items, and wins against {won} of "
             f"{n_people} people at ε {test.epsilon:g}.{reason}"

@@ -14,6 +14,10 @@ from judgesense.statistics.arrays import Codes
 _NEAR = 0.5
 """Two texts are nearly the same from this share of their pairs of words on (Jaccard's)."""
 
+FILLED = 1 / 3
+"""`near_copies` of items: half of the pairs of words of each are the other's, as where one form is
+filled in with other names and numbers."""
+
 _RARE = 20
 """A pair of words in more texts than this belongs to what all of them share, such as a form."""
 
@@ -54,10 +58,11 @@ def linked(*keys: Sequence[Hashable]) -> Codes:
     return _in_order(connected_components(graph, directed=False)[1][ends[0]])
 
 
-def near_copies(texts: Sequence[str], most: int = _RARE) -> Codes:
+def near_copies(texts: Sequence[str], most: int = _RARE, near: float = _NEAR) -> Codes:
     """Codes of the groups of texts that are nearly the same, shape (n,).
 
-    Texts are compared by their pairs of words, without those that more than ``most`` texts share.
+    Texts are compared by their pairs of words, without those that more than ``most`` texts share:
+    ``near`` is the share of the pairs of both that they have in common (Jaccard's).
 
     >>> text = "The parcel arrived two weeks late and nobody answered my letters about it."
     >>> near_copies([text, "Thanks, all is well.", text.replace("two", "three")]).tolist()
@@ -66,23 +71,21 @@ def near_copies(texts: Sequence[str], most: int = _RARE) -> Codes:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    places: dict[tuple[str, str], int] = {}
-    rows, columns = list[int](), list[int]()
-    for row, text in enumerate(texts):
-        found = {places.setdefault(pair, len(places)) for pair in pairwise(_words(text))}
-        rows += [row] * len(found)
-        columns += found
-    if not rows:
+    pairs = [{hash(pair) for pair in pairwise(_words(text))} for text in texts]
+    sizes = list(map(len, pairs))
+    if not sum(sizes):
         return np.arange(len(texts))
-    shape = (len(texts), len(places))
-    table = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
-    held = table.sum(axis=0)
+    found = np.fromiter((pair for each in pairs for pair in each), np.int64, sum(sizes))
+    rows = np.repeat(np.arange(len(texts)), sizes)
+    names, columns = np.unique(found, return_inverse=True)
+    table = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(texts), len(names)))
+    held = np.bincount(columns)
     table = table[:, (held > 1) & (held <= most)].tocsr()
     own = np.bincount(rows, (held <= most)[columns], minlength=len(texts))
     both = (table @ table.T).tocoo()
     union = own[both.row] + own[both.col] - both.data
-    near = (both.data >= _NEAR * union) & (np.minimum(own[both.row], own[both.col]) >= _FEWEST)
-    graph = csr_array((both.data[near], (both.row[near], both.col[near])), shape=both.shape)
+    alike = (both.data >= near * union) & (np.minimum(own[both.row], own[both.col]) >= _FEWEST)
+    graph = csr_array((both.data[alike], (both.row[alike], both.col[alike])), shape=both.shape)
     return _in_order(connected_components(graph, directed=False)[1])
 
 

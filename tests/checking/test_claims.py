@@ -12,6 +12,7 @@ import pytest
 import judgesense
 from judgesense.checking.result import CheckResult
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting.side_tables import UNSEEN
 
 PEOPLE = ("ann", "ben", "cat")
 Row = dict[str, Any]
@@ -52,11 +53,15 @@ def with_people(
 def test_a_person_who_copied_the_judge_is_named(
     tmp_path: Path, judge: float, person: float, copies: Any, named: tuple[str, ...], may: bool
 ) -> None:
-    result = checked(tmp_path, with_people(judge, person, copies), human=PEOPLE)
+    result = checked(
+        tmp_path, with_people(judge, person, copies), human=PEOPLE, require=["right=0.5"]
+    )
     first = result.report.assessments[0].people[0]
     assert first.between_people is not None
     assert first.between_people.like_judge == named
-    assert ("may replace a person" in str(result)) == may
+    assert (f"may replace a person, {UNSEEN}" in str(result)) == may
+    assert result.verdict.startswith("PASS")
+    assert result.verdict.endswith(UNSEEN)
 
 
 def in_both_orders(sticks: float, gold: str, reads_own: bool) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judgesense.statistics.copies import folded, linked, near_copies
+from judgesense.statistics.copies import FILLED, folded, linked, near_copies
 
 LETTERS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
 
@@ -31,3 +31,11 @@ def test_few_texts_may_all_be_edits_of_one():
     texts = [text, text.replace("passage", "text"), text.replace("Is", "Decide whether"), "Right?"]
     assert near_copies(texts, len(texts)).tolist() == [0, 0, 0, 1]
     assert near_copies(["", ""]).tolist() == [0, 1]
+
+
+def test_one_form_with_other_words_filled_in_is_nearly_the_same():
+    rng = np.random.default_rng(1)
+    words = [str(word) for word in rng.choice(LETTERS, 16)]
+    texts = [" ".join([*words[:3], f"a{n}", *words[4:9], f"b{n}", *words[10:]]) for n in range(4)]
+    assert near_copies(texts, near=FILLED).tolist() == [0, 0, 0, 0]
+    assert near_copies([texts[0], " ".join(words[::-1])], near=FILLED).tolist() == [0, 1]
