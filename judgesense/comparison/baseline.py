@@ -24,7 +24,7 @@ from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
 from judgesense.measure.agreement import same_polarity, ties_of
 from judgesense.measure.thresholds import MARGIN
-from judgesense.statistics.change import item_change
+from judgesense.statistics.change import Change, item_change
 from judgesense.tasks import ERROR, ORDERS, UNDECIDED
 from judgesense.text import percent, plural_s, signed
 
@@ -79,7 +79,8 @@ def against_baseline(
     over its prompts, in the option orders that both runs have; an answer without a verdict is
     wrong. A failed request or an empty cell counts as such an answer in the newer run, and is left
     out of the earlier one. So does a row that a newer file of verdicts lacks. Where a few labels
-    differ, both runs are compared with the newer ones. The error is divided among all figures of
+    differ, both runs are compared with the newer ones, and again with the earlier ones, which must
+    show the same. The error is divided among all figures of
     all tasks that changed, and among the ``looks``.
 
     Args:
@@ -97,8 +98,8 @@ def against_baseline(
         raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
     if looks < 1:
         raise JudgeSenseError(f"looks must be 1 or more, got {looks}")
-    newer = read_run(Path(run_dir))
-    matched = _matched(newer.judged, read_run(Path(baseline)).judged)
+    newer, earlier = read_run(Path(run_dir)), read_run(Path(baseline))
+    matched = _matched(newer.judged, earlier.judged)
     if not matched:
         raise JudgeSenseError(
             f"{baseline} and {run_dir} have no judge and task in common, or several that may match"
@@ -110,9 +111,7 @@ def against_baseline(
     # A figure that changed on no item cannot be called worse: the error is divided among the rest.
     changed = sum(c.before != c.after for task in tasks for c in task.columns.values())
     conclusions = [
-        row
-        for task in tasks
-        for row in _conclusions(task.answers, task.columns, max(1, changed) * looks, margin)
+        row for task in tasks for row in _conclusions(task, max(1, changed) * looks, margin)
     ]
     firsts = {(row["judge"], row["task"]): row["smallest_loss"] for row in reversed(conclusions)}
     losses = [*firsts.values()]
@@ -125,17 +124,20 @@ def against_baseline(
         smallest_loss=max(found) if found and len(found) == len(losses) else None,
         notes=[note for task in tasks for note in task.notes],
         looks=looks,
+        bursts=any(run.record.get("bursts") for run in (newer, earlier)),
     )
 
 
 class _Compared(NamedTuple):
     """A judge on a task in both results: its answers, what changed, and what a person should know.
 
-    ``n_items`` are those with a label, where there are labels.
+    ``n_items`` are those with a label, where there are labels. ``with_old`` are the columns with
+    the baseline's labels, where some differ.
     """
 
     answers: Answers
     columns: Columns
+    with_old: Columns
     moved: list[ChangedVerdict]
     n_items: int
     notes: list[str]
@@ -174,19 +176,36 @@ def _compared(
             f"task {task}: {of} {baseline}, so these are not the same items; name a column of ids "
             "that both results have with --columns item_id=COLUMN"
         )
+    usual = _usual(before, ERROR), _usual(after)
     if relabelled:
-        notes.append(f"{task}: {of} the baseline. Both results are compared with the new labels.")
+        places = [place for place, label in old.items() if gold[place] != label]
+        towards = [sum(side.get(p) == gold[p] for p in places) for side in usual]
+        notes.append(
+            f"{task}: {of} the baseline: {towards[1]} now have the newer verdict, {towards[0]} the "
+            "baseline's. A conclusion holds with both labels."
+        )
     orders = {*before.order} & {*after.order}
-    shares = (
-        _shares(one, before, orders, gold, {ERROR}),
-        _shares(two, after, orders, gold, set()),
+    # Bursts of errors that one result shows may be in the other as well.
+    sides = [dict(zip(side.item, side.cluster, strict=True)) for side in (after, before)]
+    clusters = min(sides, key=lambda side: len({side[item] for item in items}))
+    chances = _chances(two) or _chances(one)
+    columns, with_old = (
+        _columns(
+            (
+                _shares(one, before, orders, labels, {ERROR}),
+                _shares(two, after, orders, labels, set()),
+            ),
+            items,
+            clusters,
+            chances,
+        )
+        for labels in (gold, new | old)
     )
-    clusters = dict(zip(after.item, after.cluster, strict=True))
-    columns = _columns(shares, items, clusters, _chances(two) or _chances(one))
-    moved = [*_changed(task, _usual(before, ERROR), _usual(after), gold)]
+    moved = [*_changed(task, *usual, gold)]
     # What is right or wrong shows on the labelled items alone.
     labelled = {item for item, _ in gold} & items
-    return _Compared(two, columns, moved, len(labelled or items), notes)
+    with_old = with_old if relabelled else {}
+    return _Compared(two, columns, with_old, moved, len(labelled or items), notes)
 
 
 def _with_missing(before: Verdicts, after: Verdicts) -> tuple[Verdicts, int]:
@@ -320,14 +339,24 @@ def _columns(
     return columns
 
 
-def _conclusions(
-    answers: Answers, columns: Columns, parts: int, margin: float
-) -> Iterator[Conclusion]:
+def _change(column: Column, parts: int) -> Change:
+    """The change of a figure; ``parts`` share the error."""
+    before, after, clusters, chances = column
+    figures = parts if before != after else 1
+    return item_change(before, after, clusters, figures=figures, chances=chances)
+
+
+def _conclusions(task: _Compared, parts: int, margin: float) -> Iterator[Conclusion]:
     """The entries of a judge and task, in the order of `FIGURES`; ``parts`` share the error."""
-    for figure, (before, after, clusters, chances) in columns.items():
-        figures = parts if before != after else 1
-        change = item_change(before, after, clusters, figures=figures, chances=chances)
+    answers = task.answers
+    for figure, column in task.columns.items():
+        change = _change(column, parts)
         conclusion = change.conclusion(margin)
+        with_old = conclusion
+        if figure in task.with_old:
+            with_old = _change(task.with_old[figure], parts).conclusion(margin)
+        # People who look at one result's errors again correct labels in its favour.
+        by_labels, conclusion = conclusion, conclusion if with_old == conclusion else "cannot tell"
         what = {
             "no worse": f"is not worse by more than {100 * margin:g} points",
             "cannot tell": "may be better or worse",
@@ -339,7 +368,10 @@ def _conclusions(
             f"({signed(100 * change.difference, 1)} points [{low}, {high}], {change.n_items} "
             f"item{plural_s(change.n_items)}, of which {change.n_changed} changed)"
         )
-        if conclusion == "better" and all(x <= y for x, y in zip(before, after, strict=True)):
+        if by_labels != with_old:
+            text += f". With the new labels it is {by_labels}, with the baseline's {with_old}"
+        pairs = zip(column.before, column.after, strict=True)
+        if conclusion == "better" and all(x <= y for x, y in pairs):
             condition = "if only what was wrong before was asked again, this shows nothing"
             text += f". None got worse: {condition}"
         what_changed = {"judge": answers.judge, "task": answers.task.name, "figure": figure}

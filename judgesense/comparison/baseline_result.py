@@ -96,6 +96,8 @@ class BaselineComparison(ResultMapping):
     smallest_loss: float | None
     notes: list[str]
     looks: int = 1
+    bursts: bool = False
+    """Whether errors come in bursts along the dates or rows of one of the results."""
 
     @property
     def gate(self) -> Gate:
@@ -128,7 +130,8 @@ class BaselineComparison(ResultMapping):
 
     def sentences(self) -> list[str]:
         """The conclusions in sentences, and how many verdicts moved in which direction."""
-        lines = [*map(_named, self.conclusions), *self.notes, _rates(self.looks)]
+        lines = [*map(_named, self.conclusions), *self.notes]
+        lines.append(_BURSTS if self.bursts else _rates(self.looks))
         if self.moved:
             kinds = Counter(row["kind"] for row in self.moved)
             counts = join([f"{n} {kind}" for kind, n in kinds.items()])
@@ -167,6 +170,12 @@ def _finds(items: str, loss: float | None, condition: str = "") -> str:
         return f"{items} are too few to find any loss"
     points = f"{100 * loss:.0f} points"
     return f"with {items}, a loss of {points} is found in 80% of comparisons{condition}"
+
+
+_BURSTS = (
+    "Errors come in bursts, so a change may be that of good and bad days: no rate is promised with "
+    "which an unchanged judge is called worse"
+)
 
 
 def _rates(looks: int) -> str:

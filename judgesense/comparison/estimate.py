@@ -36,7 +36,10 @@ from judgesense.statistics.prediction_powered import (
     naive_influence,
 )
 from judgesense.statistics.rogan_gladen import RoganGladen, rogan_gladen
-from judgesense.text import number
+from judgesense.text import join, number
+
+_FEWEST_COMMON = 15
+"""Prompts that two systems have to share to be compared on them."""
 
 STEPS = 4
 """Steps of a scale of numbers, as on a scale of five points."""
@@ -112,14 +115,19 @@ def estimate(
     step, low, high = _scale_of(read, outputs, people, positive)
     strata = strata_of(outputs).astype(str) if people.picked else None
     codes = _codes(outputs, systems)
-    parts = [_system(outputs, code, people, strata, step, len(codes)) for code in codes]
+    systems_of = _Systems(outputs, people, strata, step, len(codes))
+    parts = [systems_of.of(code) for code in codes]
     good = None if outputs.is_comparison else read.good(positive)
     rows = [_system_score(part, good is not None, (low, high), level) for part in parts]
-    pairs = [(part,) for part in parts] if outputs.is_comparison else list(combinations(parts, 2))
+    pairs = [_Pair((part,)) for part in parts]
+    if not outputs.is_comparison:
+        pairs = [systems_of.paired(one, two) for one, two in combinations(codes, 2)]
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
     return Estimate(
         systems=rows,
-        comparisons=_comparisons(pairs, high - low, level, _confounded(outputs, codes, people)),
+        comparisons=_comparisons(
+            pairs, high - low, level, _confounded(outputs, codes, people), people
+        ),
         judge=read.judge,
         task=read.task,
         positive=good,
@@ -183,24 +191,65 @@ class _System:
         return int((~np.isnan(self.labels)).sum())
 
 
-def _system(
-    outputs: Outputs, code: int, people: Labels, strata: Words | None, step: float, family: int
-) -> _System:
-    """A system of ``family``. Raises JudgeSenseError if none of its outputs has a verdict."""
-    rows = outputs.of(code)
-    name, predictions = outputs.systems[code], outputs.predictions[rows]
-    if np.isnan(predictions).all():
-        raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
-    cluster, labels, powered = outputs.cluster[rows], people.values[rows], None
-    strata = None if strata is None else strata[rows]
-    means, p_value = outputs.means[rows], None
-    if strata is None:
-        p_value = labelled_p(means, ~np.isnan(labels), cluster)
-    is_random = p_value is None or p_value >= NOT_RANDOM / family
-    if is_random and (~np.isnan(labels)).sum() >= FEWEST_LABELS:
-        powered = influence(labels, predictions, clusters=cluster, strata=strata, step=step)
-    naive = naive_influence(predictions, clusters=cluster, step=step)
-    return _System(name, means, labels, cluster, strata, naive, powered, is_random)
+@dataclass(frozen=True)
+class _Pair:
+    """Two systems on the prompts that both answered, or a comparison of two (``x|y``).
+
+    ``n_common`` is None where they have the same prompts; with fewer than `_FEWEST_COMMON` the
+    systems are on all of their own.
+    """
+
+    systems: tuple[_System, ...]
+    n_common: int | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the systems answered other prompts."""
+        return self.n_common is not None and self.n_common < _FEWEST_COMMON
+
+
+@dataclass(frozen=True)
+class _Systems:
+    """What the systems' scores are made of; ``family`` is how many there are."""
+
+    outputs: Outputs
+    people: Labels
+    strata: Words | None
+    step: float
+    family: int
+
+    def of(self, code: int, common: Codes | None = None) -> _System:
+        """A system, on the clusters ``common`` if they are given.
+
+        Raises JudgeSenseError if none of its outputs has a verdict.
+        """
+        outputs, rows = self.outputs, self.outputs.of(code)
+        if common is not None:
+            rows = rows & np.isin(outputs.cluster, common)
+        name, predictions = outputs.systems[code], outputs.predictions[rows]
+        if np.isnan(predictions).all():
+            raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
+        cluster, labels, powered = outputs.cluster[rows], self.people.values[rows], None
+        strata = None if self.strata is None else self.strata[rows]
+        means, p_value = outputs.means[rows], None
+        if strata is None:
+            p_value = labelled_p(means, ~np.isnan(labels), cluster)
+        is_random = p_value is None or p_value >= NOT_RANDOM / self.family
+        step = self.step
+        if is_random and (~np.isnan(labels)).sum() >= FEWEST_LABELS:
+            powered = influence(labels, predictions, clusters=cluster, strata=strata, step=step)
+        naive = naive_influence(predictions, clusters=cluster, step=step)
+        return _System(name, means, labels, cluster, strata, naive, powered, is_random)
+
+    def paired(self, one: int, two: int) -> _Pair:
+        """Two systems on the prompts with a verdict on both."""
+        known = ~np.isnan(self.outputs.means)
+        own = [np.unique(self.outputs.cluster[self.outputs.of(c) & known]) for c in (one, two)]
+        common = np.intersect1d(*own)
+        if len(common) == len(own[0]) == len(own[1]):
+            return _Pair((self.of(one), self.of(two)))
+        shared = common if len(common) >= _FEWEST_COMMON else None
+        return _Pair((self.of(one, shared), self.of(two, shared)), len(common))
 
 
 def _scale_of(
@@ -297,10 +346,11 @@ def _confounded(outputs: Outputs, codes: Sequence[int], people: Labels) -> set[t
 
 
 def _comparisons(
-    pairs: Sequence[tuple[_System, ...]],
+    pairs: Sequence[_Pair],
     width: float,
     level: float,
     confounded: Collection[tuple[str, ...]],
+    people: Labels,
 ) -> list[SystemComparison]:
     """A row for each pair of systems, or for each system that is a comparison itself (``x|y``).
 
@@ -308,26 +358,37 @@ def _comparisons(
     decide. ``width`` is that of the scale. Systems that are ``confounded`` with raters have none.
     """
     rows = []
-    gaps = [_gap(systems, level) for systems in pairs]
+    gaps = [_gap(pair.systems, level) for pair in pairs]
     naive_p = holm([naive.p_value for naive, _ in gaps])
     corrected_p = holm([powered.p_value if powered else None for _, powered in gaps])
-    for systems, (naive, powered), p_naive, p in zip(
-        pairs, gaps, naive_p, corrected_p, strict=True
-    ):
+    for pair, (naive, powered), p_naive, p in zip(pairs, gaps, naive_p, corrected_p, strict=True):
+        systems = pair.systems
         row = _comparison(systems, naive, powered, width)
         names = row["system_a"], row["system_b"]
         row["p_holm"] = p
         row["decision_naive"] = _winner(names, naive, p_naive, level)
         is_confounded = tuple(system.name for system in systems) in confounded
-        if powered is not None and not is_confounded:
+        if powered is not None and not is_confounded and not pair.is_apart:
             row["decision"] = _winner(names, powered, p, level)
             row["changed"] = row["decision"] != row["decision_naive"]
             if row["decision"] is None:
                 # Bonferroni's level is the most that Holm's asks of a comparison.
                 row["labels_needed"] = labels_needed(powered, 1 - (1 - level) / len(pairs))
-        row["text"] = comparison_text(row, is_confounded=is_confounded)
+        row["text"] = comparison_text(
+            row, _condition(systems, people), pair.n_common, pair.is_apart, is_confounded
+        )
         rows.append(row)
     return rows
+
+
+def _condition(systems: Sequence[_System], people: Labels) -> str:
+    """What must be so of the labels, though no file shows it, where a system is better."""
+    parts = []
+    if {*people.by_rater} <= {""}:
+        parts.append("the same people labelled both")
+    if not people.picked and any(np.isnan(system.labels).any() for system in systems):
+        parts.append("the labels are of a random part of each")
+    return f", if {join(parts)}" if parts else ""
 
 
 def labels_needed(powered: Powered, level: float) -> int | None:

@@ -173,8 +173,14 @@ def _needed(row: SystemComparison) -> str:
     return "more outputs" if row["labels_needed"] is None else str(row["labels_needed"])
 
 
-def comparison_text(row: SystemComparison, *, is_confounded: bool) -> str:
-    """What labels do to the judge's decision, and what to do next, in one or two sentences."""
+def comparison_text(
+    row: SystemComparison, condition: str, n_common: int | None, is_apart: bool, is_confounded: bool
+) -> str:
+    """What labels do to the judge's decision, and what to do next, in one or two sentences.
+
+    ``condition`` is what no file shows of the labels; ``n_common`` the prompts of both systems,
+    None for all; ``is_apart`` says that these are too few to compare them.
+    """
     one, two = row["system_a"], row["system_b"]
     if is_confounded:
         return (
@@ -182,19 +188,28 @@ def comparison_text(row: SystemComparison, *, is_confounded: bool) -> str:
             "others of the other, so a difference may be that of strict and lenient raters. Let "
             "each rater label outputs of both in equal shares."
         )
+    if is_apart:
+        return (
+            f"{one} and {two} answered other prompts ({n_common} in common), which may have been "
+            "easier for one: their scores are of other prompts, and neither is shown to be better. "
+            "Judge both on the same prompts, with the same item_id."
+        )
     other, alone_says, says = {one: two, two: one}, row["decision_naive"], row["decision"]
     alone = f"The judge alone shows no difference between {one} and {two}"
     if alone_says is not None:
         alone = f"The judge alone prefers {alone_says} to {other[alone_says]}"
+    if n_common is not None:
+        alone = f"On the {n_common} prompts that both answered: {alone[0].lower()}{alone[1:]}"
     if row["corrected"] is None:
         return f"{alone}. Label a random part of the outputs of both systems to check this."
     if row["ci_low"] is None:
         return f"{one} and {two} cannot be compared, because their difference has no interval."
     if says is not None:
         if not row["changed"]:
-            return f"{alone}, and the labels agree."
+            return f"{alone}, and the labels agree{condition}."
         p = p_value(row["p_holm"], "p")
-        return f"{alone}. Corrected with the labels, {says} is better than {other[says]} ({p})."
+        better = f"{says} is better than {other[says]} ({p})"
+        return f"{alone}. Corrected with the labels, {better}{condition}."
     if row["labels_needed"] is None:
         following = (
             "Even with labels on all outputs, the chance to show which is better is below 80%. "
@@ -242,15 +257,17 @@ def notes_of(people: Labels, n_wordings: int, rows: Sequence[SystemScore]) -> li
 
 def unseen_errors(name: str, errors: Floats, step: float, width: float) -> Iterator[str]:
     """What a corrected score's interval leaves out: errors of more than a step of the scale, where
-    no label shows one. ``errors`` are NaN on outputs without a label or a verdict."""
-    off = np.abs(errors[~np.isnan(errors)])
-    if width <= step or not len(off) or off.max() > step:
+    no label shows one in a direction. ``errors``, verdict less label, are NaN without either."""
+    known = errors[~np.isnan(errors)]
+    if width <= step or not len(known) or (share := 1 - 0.05 ** (1 / len(known))) < _RARE:
         return
-    if (share := 1 - 0.05 ** (1 / len(off))) >= _RARE:
+    # A judge that is too low somewhere shows nothing of how often it is too high.
+    unseen = [what for what, off in (("lower", known), ("higher", -known)) if off.max() <= step]
+    if unseen:
         yield (
-            f"{name}: no labelled output is off by more than {number(step, 1)}. Larger errors on "
-            f"up to {percent(share)} of the outputs would show in none of {len(off)} labels, and "
-            "the interval leaves them out"
+            f"{name}: no label is {' or '.join(unseen)} than its verdict by more than "
+            f"{number(step, 1)}. Larger errors on up to {percent(share)} of the outputs would show "
+            f"in none of {len(known)} labels, and the interval leaves them out"
         )
 
 

@@ -25,6 +25,7 @@ from judgesense.comparison.score_change_result import (
 )
 from judgesense.comparison.score_noise import groups_of, noise_of
 from judgesense.comparison.score_sides import Side, couples_of, judge_changes, source_of
+from judgesense.comparison.selection import Chosen, anchors_unlike, chosen_by_value
 from judgesense.comparison.verdict_changes import require_same_scale
 from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
@@ -113,6 +114,7 @@ class _Pairing:
                 f"{one.source} and {two.source} have no item in common; give both the same item_id"
             )
         self.rows = [[side[item] for item in self.items] for side in keyed]
+        self.absent = [rows for item, rows in keyed[0].items() if item not in keyed[1]]
         self._require_one_system()
         self.same = self._same(new, self.rows[1])
         self.third = None if again is None else again.verdicts
@@ -202,6 +204,10 @@ class _Pairing:
             noise = None if self.unit is None else self._noise(self.same)
         shown = self.unit is not None and bool(self.known.any())
         old, new = (float(side[self.known].mean()) if shown else None for side in self.means)
+        chosen = None
+        if is_same_judge and moves is not None and moves[0]:
+            chosen = self._chosen()
+        is_open = moves is None or only_better or chosen is not None
         return ScoreChange(
             task=self.task,
             judge_old=self.old.verdicts.judge,
@@ -213,14 +219,40 @@ class _Pairing:
             n_items=int(self.known.sum()),
             n_failed=int((~self.known).sum()),
             n_same=None if self.same is None else int(self.same.sum()),
-            cause="cannot tell" if moves is None or only_better else _CAUSES[moves],
+            cause="cannot tell" if moves is None or is_open else _CAUSES[moves],
             only_better=only_better,
+            chosen=chosen,
+            is_same_judge=is_same_judge,
             split=None if found is None else Split.of(found),
             split_reason=reason,
             flips=tuple(self._flips(is_judge_still and not self._is_mostly_noise)),
             noise=noise,
             anchors_differ=p,
         )
+
+    def _chosen(self) -> Chosen | None:
+        """Whether the items with the same output were asked again by their old value."""
+        known = self.known if self.same is None else self.known & self.same
+        absent = _means(self.values[0], [*self.absent])
+        lost = self.means[0][np.isnan(self.means[1])]
+        absent = np.concatenate([absent, lost])
+        old, new = (side[known] for side in self.means[:2])
+        return chosen_by_value(old, new, absent[~np.isnan(absent)])
+
+    def _unlike(self, is_anchor: Bools) -> str | None:
+        """How anchors differ from the other items, as far as the old file says."""
+        items, names = self.old.run.items, [item[0] for item in self.items]
+        columns: dict[str, dict[str, str]] = {}
+        for row in [] if items is None or self.with_system else items.to_pylist():
+            columns.setdefault(row["column"], {})[row["item_id"]] = row["text"]
+        texts = {
+            column: [held[name] for name in names]
+            for column, held in columns.items()
+            if held.keys() >= {*names}
+        }
+        if self.with_system:
+            texts["system_id"] = [item[1] for item in self.items]
+        return anchors_unlike(texts, self.old.run.record.get("outputs") or (), is_anchor)
 
     def _noise(self, same: Bools) -> Noise | None:
         """The judge's noise on the items whose output is the same."""
@@ -265,6 +297,14 @@ class _Pairing:
             n_clusters = len({*clusters[is_anchor[known]]})
             what = "prompt" if self.old.outputs == "prompt" else "output"
             return None, too_few(n_clusters, int(is_anchor.sum()), int(known.sum()), what), None
+        if (unlike := self._unlike(is_anchor)) is not None:
+            reason = (
+                f"the {is_anchor.sum()} of {len(known)} items whose old output both judged differ "
+                f"from the others in {unlike}, and what the judge did on them need not be so on "
+                "the others; judge some of the others' old outputs again with the new judge, and "
+                "name the result with --anchors"
+            )
+            return None, reason, None
         return found, None, anchors_differ(old, is_anchor[known], clusters)
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from judgesense.comparison.baseline_result import ChangedVerdict
+from judgesense.comparison.selection import Chosen
 from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.attribution import FEWEST_ANCHORS, Attribution
 from judgesense.text import brackets, join, number, p_value, percent, plural_s, signed
@@ -103,6 +104,12 @@ class Noise:
     groups: tuple[GroupNoise, ...]
 
 
+_CHOSEN: Mapping[Chosen, str] = {
+    "missing": "The items of OLD that NEW lacks had other scores than the rest",
+    "unchanged": "At one end of OLD's scores none has changed, and the others moved both ways",
+}
+
+
 @dataclass(frozen=True)
 class ScoreChange:
     """One task in two results: the mean before and after, whose change it is, and the verdicts
@@ -135,6 +142,11 @@ class ScoreChange:
     another judge: so it would be, too, if only what failed was asked again."""
     anchors_differ: float | None
     """The p-value for a difference between the earlier values of anchors and of other items."""
+    chosen: Chosen | None = None
+    """How the files show that items were asked again by their old value, if nothing shows another
+    judge."""
+    is_same_judge: bool = False
+    """Whether nothing shows another judge."""
 
     @property
     def text(self) -> str:
@@ -158,7 +170,17 @@ class ScoreChange:
     @property
     def sentences(self) -> list[str]:
         """The conclusion, its condition, and what changed, one sentence each."""
-        lines = [f"{_CONCLUSIONS[self.cause]} {self.text}.".strip()]
+        conclusion = _CONCLUSIONS[self.cause]
+        if self.is_same_judge and self.cause in ("judge", "both"):
+            conclusion = f"{conclusion[:-1]}, if no item was chosen by its old score."
+        lines = [f"{conclusion} {self.text}.".strip()]
+        if self.chosen is not None:
+            lines.append(
+                f"{_CHOSEN[self.chosen]}, as if NEW asked again what OLD scored low or high. Such "
+                "scores move towards the mean by themselves, which shows nothing of the judge. "
+                "Judge all outputs of OLD again: judgesense judge OLD --judge JUDGE --out AGAIN, "
+                "then judgesense compare OLD AGAIN."
+            )
         if self.only_better:
             lines.append(
                 "No verdict on the same output got worse, and nothing shows another judge: if NEW "

@@ -12,6 +12,8 @@ NOT_RANDOM = 0.01
 """A p value below which labels are said not to be at random."""
 
 
+_MOST_LEVELS, _DRAWS = 20, 9_999
+
 _LEAST_ASSOCIATION = 0.1
 """Cramér's V below which raters and systems go together too little to matter."""
 
@@ -37,8 +39,9 @@ def raters_differ(counts: Any) -> bool:
 def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | None:
     """The p value of labels being picked without regard to the verdicts.
 
-    Fisher's exact test of two verdicts by labelled where no rows share a cluster. Otherwise a score
-    test of equal means of the labelled and of the others, with the clusters' sums as the sample.
+    Fisher's exact test of two verdicts by labelled where no rows share a cluster, and a permutation
+    test of the mean of the labelled where verdicts have few values. Otherwise a score test of equal
+    means of the labelled and of the others, with the clusters' sums as the sample.
 
     Args:
         verdicts: numbers, shape (n,); NaN without a verdict, which leaves the row out.
@@ -63,6 +66,13 @@ def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | No
         high = values == values.max()
         table = [[int((row & column).sum()) for column in (mask, ~mask)] for row in (high, ~high)]
         return float(fisher_exact(table)[1])
+    levels, counts = np.unique(values, return_counts=True)
+    if k == len(known) and len(levels) <= _MOST_LEVELS:
+        # Where nearly all verdicts are one value, no mean is normal.
+        centred, rng = levels - values.mean(), np.random.default_rng(0)
+        drawn = rng.multivariate_hypergeometric(counts, int(mask.sum()), _DRAWS) @ centred
+        observed = abs(float((values[mask] - values.mean()).sum()))
+        return (1 + int((np.abs(drawn) >= observed - 1e-9).sum())) / (1 + _DRAWS)
     from scipy.special import stdtr
 
     sides = mask / mask.sum() - ~mask / (~mask).sum()

@@ -427,3 +427,40 @@ def test_a_retry_of_what_failed_is_not_the_judge(compare, worse: int) -> None:
         [r | JUDGE for r in old], [r | JUDGE | {"prompt_hash": "bb"} for r in new]
     ).changes
     assert named.cause == "judge"
+
+
+def test_scores_that_were_asked_again_by_their_value_are_no_change_of_the_judge(compare) -> None:
+    rng = np.random.default_rng(0)
+    texts = [f"text {n}" for n in range(150)]
+    score = rng.choice([1, 2, 3, 4, 5], 150, p=[0.1, 0.25, 0.3, 0.2, 0.15])
+    again = np.where(score <= 3, np.clip(score + rng.choice([-1, 0, 1, 1], 150), 1, 5), score)
+    old, new = (
+        [
+            {"id": n, "output": t, "score": int(s)}
+            for n, (t, s) in enumerate(zip(texts, side, strict=True))
+        ]
+        for side in (score, again)
+    )
+    (change,) = compare(old, new, verdict="score").changes
+    assert (change.cause, change.chosen) == ("cannot tell", "unchanged")
+    kept = [row for row, s in zip(new, score, strict=True) if s <= 3]
+    (change,) = compare(old, kept, verdict="score").changes
+    assert (change.cause, change.chosen) == ("cannot tell", "missing")
+
+
+def test_short_outputs_tell_nothing_of_the_judge_on_long_ones(compare) -> None:
+    rng = np.random.default_rng(0)
+    is_long = rng.random(120) < 0.6
+    score = rng.integers(3, 9, 120)
+    old = [
+        {"id": n, "output": f"{n} " + "word " * (40 if is_long[n] else 3), "score": int(score[n])}
+        for n in range(120)
+    ]
+    new = [
+        row | ({"output": f"new {row['output']}", "score": row["score"] - 2} if is_long[n] else {})
+        for n, row in enumerate(old)
+    ]
+    (change,) = compare(old, new, verdict="score").changes
+    assert change.cause == "cannot tell"
+    assert change.split is None
+    assert "the length of 'output'" in str(change.split_reason)

@@ -212,3 +212,36 @@ def test_few_unchanged_conversations_may_hide_a_broken_one():
     assert item_change(same, same, codes).conclusion(0.05) == "cannot tell"
     codes = np.repeat(np.arange(100), 8)
     assert item_change(*np.ones((2, 800)), codes).conclusion(0.05) == "no worse"
+
+
+@pytest.mark.parametrize(("flipped", "conclusion"), [(False, "better"), (True, "cannot tell")])
+def test_a_conclusion_holds_with_the_labels_of_both(tmp_path, flipped, conclusion):
+    truth = ["A" if n % 2 else "B" for n in range(120)]
+    other = {"A": "B", "B": "A"}
+    old = [other[t] if n % 4 == 0 else t for n, t in enumerate(truth)]
+    new = [other[t] if n % 4 == 1 else t for n, t in enumerate(truth)]
+    gold = truth
+    if flipped:  # People looked at what the newer result has wrong, and changed most labels.
+        gold = [new[n] if n % 4 == 1 and n % 5 else t for n, t in enumerate(truth)]
+        gold = [gold[n] if n < 100 else t for n, t in enumerate(truth)]
+    else:
+        new = truth
+    judgesense.check(table(old, truth), out=tmp_path / "old", note=str)
+    found = judgesense.check(table(new, gold), out=tmp_path / "new", baseline=tmp_path / "old")
+    assert found.change.conclusions[0]["conclusion"] == conclusion
+    assert bool(found.change.notes) == flipped
+
+
+def test_no_rate_is_promised_where_errors_come_in_bursts(tmp_path):
+    wrong = [40 <= n < 60 or n % 13 == 0 for n in range(150)]
+    rows = table(["AB"[n % 2 ^ w] for n, w in enumerate(wrong)], ["AB"[n % 2] for n in range(150)])
+    dated = [row | {"date": f"2026-01-{1 + n // 8:02}"} for n, row in enumerate(rows)]
+    first = judgesense.check(dated, out=tmp_path / "old", note=str)
+    found = judgesense.check(dated, out=tmp_path / "new", baseline=tmp_path / "old")
+    assert found.change.bursts
+    assert not any("at most 3%" in line for line in found.change.sentences())
+    plain = judgesense.check(rows[:40], out=tmp_path / "plain", note=str)
+    assert not plain.report.contents.runs[0].get("bursts")
+    (row,) = first.report.people
+    alone = proportion_confint(sum(wrong), 150, method="wilson")
+    assert row["accuracy_ci_high"] - row["accuracy_ci_low"] > 1.3 * (alone[1] - alone[0])

@@ -122,9 +122,9 @@ def test_raters_of_other_systems_decide_nothing(tmp_path, share, decision):
     for system, good in (("x", 0.5), ("y", 0.85)):
         for n in range(200):
             label = "YES" if rng.random() < good else "NO"
-            verdicts.append((f"{system}{n}", system, label if rng.random() < 0.9 else "NO"))
+            verdicts.append((str(n), system, label if rng.random() < 0.9 else "NO"))
             of_ann = rng.random() < (share if system == "x" else 1 - share)
-            labels.append((f"{system}{n}", system, label, "ann" if of_ann else "ben"))
+            labels.append((str(n), system, label, "ann" if of_ann else "ben"))
     said = write(tmp_path / "v.csv", "item_id,system_id,verdict", verdicts)
     told = write(tmp_path / "l.csv", "item_id,system_id,label,rater", labels)
     found = estimate(said, told)
@@ -337,3 +337,25 @@ def test_errors_that_no_label_shows_are_named(labelled, is_said):
     labels = [{"item_id": n, "label": int(scores[n])} for n in range(labelled)]
     found = estimate(rows, labels)
     assert any("Larger errors" in note for note in found.notes) is is_said
+
+
+@pytest.mark.parametrize(
+    ("shared", "decision", "says"),
+    [
+        (60, "x", "prefers x to y, and the labels agree, if"),
+        (40, "x", "On the 40 prompts that both answered"),
+        (5, None, "answered other prompts (5 in common)"),
+        (0, None, "answered other prompts (0 in common)"),
+    ],
+)
+def test_systems_are_compared_on_prompts_that_both_answered(tmp_path, shared, decision, says):
+    rng = np.random.default_rng(0)
+    rows = [
+        (str(n) if n < shared else f"{system}{n}", system, "YES" if rng.random() < good else "NO")
+        for system, good in (("x", 0.95), ("y", 0.4))
+        for n in range(60)
+    ]
+    (row,) = estimated(tmp_path, rows, rows[:45] + rows[60:105]).comparisons
+    assert row["decision"] == decision
+    assert says in row["text"]
+    assert row["corrected"] is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from judgesense.statistics.labelled import labelled_p
+from judgesense.statistics.labelled import NOT_RANDOM, labelled_p
 
 
 def test_two_verdicts_are_fishers_table() -> None:
@@ -30,3 +30,13 @@ def test_rows_of_a_cluster_are_one_piece_of_evidence() -> None:
 def test_without_a_comparison_there_is_no_p(labelled: list[bool]) -> None:
     assert labelled_p([1.0, 0.0, 1.0, np.nan], labelled) is None
     assert labelled_p([1.0] * 4, [True, True, False, False]) is None
+
+
+def test_a_nearly_constant_judge_does_not_make_random_labels_look_picked():
+    rng, low = np.random.default_rng(0), 0
+    for _ in range(150):
+        verdicts = rng.choice([5.0, 4.0, 1.0], 300, p=[0.96, 0.03, 0.01])
+        labelled = np.isin(np.arange(300), rng.choice(300, 40, replace=False))
+        low += (labelled_p(verdicts, labelled) or 1.0) < NOT_RANDOM
+    assert low <= 4
+    assert labelled_p(np.repeat([5.0, 4, 1], [280, 10, 10]), np.arange(300) >= 270) < NOT_RANDOM
