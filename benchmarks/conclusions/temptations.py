@@ -94,7 +94,7 @@ def raters(share: float, runs: int) -> Iterator[Cell]:
         verdicts, labels = [], []
         for system, own in (("x", share), ("y", 1 - share)):
             for item in range(300):
-                place = {"item_id": f"{system}{item}", "system_id": system}
+                place = {"item_id": item, "system_id": system}
                 verdicts.append(place | {"verdict": word(rng.random() < 0.7)})
                 is_strict = rng.random() < own
                 label = word(rng.random() < (0.5 if is_strict else 0.8))
