@@ -245,7 +245,7 @@ class _Systems:
         """Two systems on the prompts with a verdict on both."""
         known = ~np.isnan(self.outputs.means)
         own = [np.unique(self.outputs.cluster[self.outputs.of(c) & known]) for c in (one, two)]
-        common = np.intersect1d(*own)
+        common = own[0][np.isin(own[0], own[1])]
         if len(common) == len(own[0]) == len(own[1]):
             return _Pair((self.of(one), self.of(two)))
         shared = common if len(common) >= _FEWEST_COMMON else None

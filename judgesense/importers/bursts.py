@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -82,15 +82,16 @@ def _seconds(cell: str | None) -> float | None:
     return (when.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds()
 
 
-def sentence_of(bursts: dict[str, Any]) -> str:
-    """What bursts of errors do to the figures, in a sentence."""
-    if bursts["by"] is None:
-        return (
-            "The judge's errors come in bursts along the rows. If that is the order in which they "
-            "were judged, intervals are too short: add a column with the date."
-        )
+def notes_of(bursts: Mapping[str, Any]) -> list[str]:
+    """What bursts of errors do to the figures.
+
+    Rows may be in another order than that in which they were judged, so that bursts along them
+    only take the rate of a comparison with a baseline away.
+    """
     n = len({*bursts["blocks"].values()})
-    return (
+    if not n:
+        return []
+    return [
         f"The judge's errors come in bursts along {bursts['by']!r}: intervals count {n} blocks of "
         "items in a row as one item each."
-    )
+    ]

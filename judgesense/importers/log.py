@@ -27,7 +27,7 @@ from judgesense.files.tables import SUFFIXES, Rows, is_dataset, read_table_rows
 from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.answer_reader import Parser
 from judgesense.importers.build import build_parts
-from judgesense.importers.bursts import Times, sentence_of
+from judgesense.importers.bursts import Times, notes_of
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.copies import Copies
 from judgesense.importers.items import ItemColumns
@@ -230,7 +230,7 @@ def import_log(
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
         **({"no_verdict": labels_of.counts()} if people is not None else {}),
         **facts,
-        **({"bursts": bursts, "notes": [sentence_of(bursts)]} if bursts else {}),
+        **({"bursts": bursts, "notes": notes_of(bursts)} if bursts else {}),
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}
             for judge in log["judge"].unique().to_pylist()
