@@ -67,7 +67,7 @@ def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | No
         table = [[int((row & column).sum()) for column in (mask, ~mask)] for row in (high, ~high)]
         return float(fisher_exact(table)[1])
     levels, counts = np.unique(values, return_counts=True)
-    if k == len(known) and len(levels) <= _MOST_LEVELS:
+    if k == len(has_value) and len(levels) <= _MOST_LEVELS:
         # Where nearly all verdicts are one value, no mean is normal.
         centred, rng = levels - values.mean(), np.random.default_rng(0)
         drawn = rng.multivariate_hypergeometric(counts, int(mask.sum()), _DRAWS) @ centred
