@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,28 +18,23 @@ from judgesense.comparison.estimate_result import (
     position_bias,
     unseen_errors,
 )
+from judgesense.comparison.estimate_systems import SystemPair, SystemParts, Systems
 from judgesense.comparison.human_labels import Labels, read_labels
 from judgesense.comparison.outputs import Outputs, outputs_of, strata_of
 from judgesense.comparison.verdicts import Verdicts, read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
-from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.labelled import NOT_RANDOM, labelled_p, raters_differ
+from judgesense.statistics.labelled import raters_differ
 from judgesense.statistics.planning import Pilot
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
     Influence,
     Powered,
     combined,
-    influence,
-    naive_influence,
 )
 from judgesense.statistics.rogan_gladen import RoganGladen, rogan_gladen
 from judgesense.text import join, number
-
-_FEWEST_COMMON = 15
-"""Prompts that two systems have to share to be compared on them."""
 
 STEPS = 4
 """Steps of a scale of numbers, as on a scale of five points."""
@@ -115,11 +110,11 @@ def estimate(
     step, low, high = _scale_of(read, outputs, people, positive)
     strata = strata_of(outputs).astype(str) if people.picked else None
     codes = _codes(outputs, systems)
-    systems_of = _Systems(outputs, people, strata, step, len(codes))
+    systems_of = Systems(outputs, people, strata, step, len(codes))
     parts = [systems_of.of(code) for code in codes]
     good = None if outputs.is_comparison else read.good(positive)
     rows = [_system_score(part, good is not None, (low, high), level) for part in parts]
-    pairs = [_Pair((part,)) for part in parts]
+    pairs = [SystemPair((part,)) for part in parts]
     if not outputs.is_comparison:
         pairs = [systems_of.paired(one, two) for one, two in combinations(codes, 2)]
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
@@ -168,90 +163,6 @@ def _codes(outputs: Outputs, systems: Sequence[str] | None) -> list[int]:
     return [names.index(name) for name in dict.fromkeys(systems)]
 
 
-@dataclass(frozen=True)
-class _System:
-    """A system's mean verdicts and labels, NaN where unknown, and what its score is made of.
-
-    ``strata`` is None for random labels, ``powered`` with too few labels. ``is_random`` is False
-    where the verdicts show that the labels are no random part of the outputs; then nothing is
-    corrected.
-    """
-
-    name: str
-    means: Floats
-    labels: Floats
-    cluster: Codes
-    strata: Words | None
-    naive: Influence
-    powered: Influence | None
-    is_random: bool = True
-
-    @property
-    def n_labels(self) -> int:
-        return int((~np.isnan(self.labels)).sum())
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two systems on the prompts that both answered, or a comparison of two (``x|y``).
-
-    ``n_common`` is None where they have the same prompts; with fewer than `_FEWEST_COMMON` the
-    systems are on all of their own.
-    """
-
-    systems: tuple[_System, ...]
-    n_common: int | None = None
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether the systems answered other prompts."""
-        return self.n_common is not None and self.n_common < _FEWEST_COMMON
-
-
-@dataclass(frozen=True)
-class _Systems:
-    """What the systems' scores are made of; ``family`` is how many there are."""
-
-    outputs: Outputs
-    people: Labels
-    strata: Words | None
-    step: float
-    family: int
-
-    def of(self, code: int, common: Codes | None = None) -> _System:
-        """A system, on the clusters ``common`` if they are given.
-
-        Raises JudgeSenseError if none of its outputs has a verdict.
-        """
-        outputs, rows = self.outputs, self.outputs.of(code)
-        if common is not None:
-            rows = rows & np.isin(outputs.cluster, common)
-        name, predictions = outputs.systems[code], outputs.predictions[rows]
-        if np.isnan(predictions).all():
-            raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
-        cluster, labels, powered = outputs.cluster[rows], self.people.values[rows], None
-        strata = None if self.strata is None else self.strata[rows]
-        means, p_value = outputs.means[rows], None
-        if strata is None:
-            p_value = labelled_p(means, ~np.isnan(labels), cluster)
-        is_random = p_value is None or p_value >= NOT_RANDOM / self.family
-        step = self.step
-        if is_random and (~np.isnan(labels)).sum() >= FEWEST_LABELS:
-            powered = influence(labels, predictions, clusters=cluster, strata=strata, step=step)
-        naive = naive_influence(predictions, clusters=cluster, step=step)
-        return _System(name, means, labels, cluster, strata, naive, powered, is_random)
-
-    def paired(self, one: int, two: int) -> _Pair:
-        """Two systems on the prompts with a verdict on both."""
-        known = ~np.isnan(self.outputs.means)
-        own = [np.unique(self.outputs.cluster[self.outputs.of(c) & known]) for c in (one, two)]
-        common = own[0][np.isin(own[0], own[1])]
-        if len(common) == len(own[0]) == len(own[1]):
-            return _Pair((self.of(one), self.of(two)))
-        shared = common if len(common) >= _FEWEST_COMMON else None
-        return _Pair((self.of(one, shared), self.of(two, shared)), len(common))
-
-
 def _scale_of(
     verdicts: Verdicts, outputs: Outputs, people: Labels, positive: str | None
 ) -> tuple[float, float, float]:
@@ -274,7 +185,7 @@ def _within(value: float | None, low: float, high: float) -> float | None:
 
 
 def _system_score(
-    part: _System, is_binary: bool, scale: tuple[float, float], level: float
+    part: SystemParts, is_binary: bool, scale: tuple[float, float], level: float
 ) -> SystemScore:
     labels, means, count = part.labels, part.means, part.n_labels
     naive = combined([(1.0, part.naive, part.cluster)], level)
@@ -317,7 +228,7 @@ def _system_score(
     }
 
 
-def _rogan_gladen(part: _System, level: float) -> RoganGladen:
+def _rogan_gladen(part: SystemParts, level: float) -> RoganGladen:
     """The share of good outputs, corrected for the judge's errors on the labelled ones."""
     labels, means, weights = part.labels, part.means, None
     if part.strata is not None:
@@ -346,7 +257,7 @@ def _confounded(outputs: Outputs, codes: Sequence[int], people: Labels) -> set[t
 
 
 def _comparisons(
-    pairs: Sequence[_Pair],
+    pairs: Sequence[SystemPair],
     width: float,
     level: float,
     confounded: Collection[tuple[str, ...]],
@@ -381,7 +292,7 @@ def _comparisons(
     return rows
 
 
-def _condition(systems: Sequence[_System], people: Labels) -> str:
+def _condition(systems: Sequence[SystemParts], people: Labels) -> str:
     """What must be so of the labels, though no file shows it, where a system is better."""
     parts = []
     if {*people.by_rater} <= {""}:
@@ -407,12 +318,12 @@ def labels_needed(powered: Powered, level: float) -> int | None:
     return pilot.needed(0.0, powered.n_units)
 
 
-def _threshold(systems: tuple[_System, ...]) -> float:
+def _threshold(systems: tuple[SystemParts, ...]) -> float:
     """What neither system is better at: a win rate of a half, or a difference of 0."""
     return 0.5 if len(systems) == 1 else 0.0
 
 
-def _gap(systems: tuple[_System, ...], level: float) -> tuple[Powered, Powered | None]:
+def _gap(systems: tuple[SystemParts, ...], level: float) -> tuple[Powered, Powered | None]:
     """The naive and the corrected estimate less the threshold.
 
     The estimate is the difference of two systems' means, or a comparison's win rate.
@@ -432,7 +343,7 @@ def _gap(systems: tuple[_System, ...], level: float) -> tuple[Powered, Powered |
 
 
 def _comparison(
-    systems: tuple[_System, ...], naive: Powered, powered: Powered | None, width: float
+    systems: tuple[SystemParts, ...], naive: Powered, powered: Powered | None, width: float
 ) -> SystemComparison:
     """A comparison's figures, without a decision."""
     is_win_rate, threshold = len(systems) == 1, _threshold(systems)

@@ -304,7 +304,9 @@ def _clusters(log: pa.Table, item: Codes, items: list[str], run: Mapping[str, An
     cluster = encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0]
     if copies := run.get("copies"):
         code_of = {name: code for code, name in enumerate(items)}
-        text_codes = np.array([code_of.get(copies.get(name, name), code_of[name]) for name in items])
+        text_codes = np.array(
+            [code_of.get(copies.get(name, name), code_of[name]) for name in items]
+        )
         cluster = linked(cluster.tolist(), text_codes[item].tolist())
     if blocks := (run.get("bursts") or {}).get("blocks"):
         block = np.array([blocks.get(name, -1 - code) for code, name in enumerate(items)])[item]
