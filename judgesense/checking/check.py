@@ -149,6 +149,8 @@ def check(
     if data is None and judge is None and rubric is None:
         what = "a rubric, with data= and judge="
         file_options = _options(FileOptions, arguments, RubricOptions, what)
+        if judge_options:
+            raise JudgeSenseError(f"{next(iter(judge_options))}= is for {what}")
         if isinstance(source, str) and is_text(source):
             raise JudgeSenseError("a rubric needs data= and judge=: check(rubric, data, judge)")
         return check_file(source, file_options, result)
@@ -167,6 +169,6 @@ def _options(
     """The options of one kind of check. Raises JudgeSenseError for one that only ``what`` has."""
     names, parameters = {field.name for field in fields(kind)}, signature(check).parameters
     for name in {field.name for field in fields(other)} - names:
-        if arguments[name] and arguments[name] != parameters[name].default:
+        if arguments[name] not in (None, (), [], {}, parameters[name].default):
             raise JudgeSenseError(f"{name}= is for {what}")
     return kind(**{name: arguments[name] for name in names})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -87,8 +88,11 @@ def _lacks_labels(path: Path, options: FileOptions, output: ResultOptions) -> bo
 def reading_of(source: Data, options: FileOptions, output: ResultOptions) -> tuple[str, ...]:
     """How a file of verdicts is read, one line a role; nothing is measured. Raises JudgeSenseError
     as `check_file`."""
-    path = materialise(source, output.beside, "data")
-    return _with_labels(path, format_of(path), options, output).understood.lines
+    with tempfile.TemporaryDirectory() as scratch:
+        # A table with one row a person is rewritten with one row a verdict, as in a check.
+        output = replace(output, out=None, runs=Path(scratch))
+        path = materialise(source, output.beside, "data")
+        return _with_labels(path, format_of(path), options, output).understood.lines
 
 
 def _measure(path: Path, options: FileOptions, output: ResultOptions) -> CheckResult:
@@ -100,7 +104,7 @@ def _measure(path: Path, options: FileOptions, output: ResultOptions) -> CheckRe
             f"no label in {options.human[0]} matches an item of {path}; use the same ids"
         )
     tables = Result("check", f"Check of {path.name}", {})
-    return CheckResult.of(report, out, tables, output.inconclusive)
+    return replace(CheckResult.of(report, out, tables, output.inconclusive), is_gate=False)
 
 
 def import_verdicts(
@@ -293,7 +297,7 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
 
     understood = understand(
         rows,
-        str(path),
+        str(source),
         joined=joined,
         verdicts=verdicts,
         people=people,

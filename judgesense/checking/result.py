@@ -18,7 +18,7 @@ from judgesense.log.folder import read_record
 from judgesense.measure.assessment import Assessment, ReportContents
 from judgesense.measure.card import TRUST
 from judgesense.measure.cost import costs
-from judgesense.measure.gate import Gate, gate
+from judgesense.measure.gate import Gate, combined, gate
 from judgesense.measure.rankings import rankings
 from judgesense.measure.thresholds import MARGIN
 from judgesense.reporting.change_page import CHANGE_PAGE, write_change_page
@@ -71,6 +71,8 @@ class CheckResult(ResultMapping):
     """What INCONCLUSIVE counts as; None for neither."""
     change: BaselineComparison | None = None
     """What is better or worse than the baseline, which then decides the gate."""
+    is_gate: bool = True
+    """Whether anything was to be decided: not for verdicts without baseline and requirements."""
 
     @classmethod
     def of(
@@ -136,17 +138,19 @@ class CheckResult(ResultMapping):
         title = f"{change.gate.decision}: {change.gate.because}."
         page = self.out / CHANGE_PAGE
         write_change_page(page, Path(baseline), self.out, title, change.sentences(), change.moved)
-        return replace(self, gate=change.gate, change=change)
+        return replace(self, gate=change.gate, change=change, is_gate=True)
 
     def requiring(self, requirements: Sequence[str]) -> CheckResult:
-        """The result, whose gate is whether the checks reach what is required, if anything is.
+        """The result that also has to reach the requirements; itself without any.
 
-        Raises JudgeSenseError for a requirement that is none, and for an unknown task.
+        With a baseline, the worse of both decisions counts. Raises JudgeSenseError for a malformed
+        requirement, and for an unknown task.
         """
         if not requirements:
             return self
-        wanted = [Requirement.parse(text) for text in requirements]
-        return replace(self, gate=required(self.report, wanted))
+        reached = required(self.report, [Requirement.parse(text) for text in requirements])
+        gates = [reached] if self.change is None else [self.gate, reached]
+        return replace(self, gate=combined(gates), is_gate=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under
@@ -201,13 +205,17 @@ class CheckResult(ResultMapping):
         return self.gate.decision
 
     @property
-    def passed(self) -> bool:
-        """Whether the decision is PASS, or INCONCLUSIVE and counts as that."""
-        return self.exit_code == 0
+    def passed(self) -> bool | None:
+        """Whether the decision is PASS, or INCONCLUSIVE and counts as that; None where nothing was
+        to be decided."""
+        return self.exit_code == 0 if self.is_gate else None
 
     @property
     def exit_code(self) -> int:
-        """0 for PASS, 1 for FAIL, 3 for INCONCLUSIVE unless that counts as one of the others."""
+        """0 for PASS, 1 for FAIL, 3 for INCONCLUSIVE unless that counts as one of the others; 0
+        where nothing was to be decided."""
+        if not self.is_gate:
+            return 0
         codes = {"PASS": 0, "FAIL": 1, "pass": 0, "fail": 1}
         if self.decision == "INCONCLUSIVE":
             return 3 if self.inconclusive is None else codes[self.inconclusive]

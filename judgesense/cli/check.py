@@ -180,25 +180,22 @@ def check(
     }
     result = opt.record(ResultOptions, given)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
+    if baseline is None:
+        looks_or_margin = opt.foreign(
+            ResultOptions, RubricOptions, {"looks": looks, "margin": margin}
+        )
+        opt.refuse("is for a comparison with --baseline", looks_or_margin)
     if source is not None and is_file:
         opt.refuse(
             f"is for a rubric: {source} has verdicts already; to judge its rows: judgesense check "
             f"RUBRIC.txt --data {source} --judge JUDGE",
             {
                 "--judge": judge,
-                "--wordings": wordings,
-                "--variants": variants,
-                "--positive": positive,
-                "--damage": damage,
                 "--batch": batch or None,
-                "--attacks": attacks,
-                "--options": options,
-                "--paraphrases": paraphrases,
-                "--paraphraser": paraphraser,
-                "--limit": limit,
                 "--max-cost": max_cost,
                 "--set": settings,
                 "--allow-host": allow_host,
+                **opt.foreign(RubricOptions, FileOptions, given),
             },
         )
         of_file = opt.record(FileOptions, given)
@@ -209,7 +206,7 @@ def check(
     else:
         opt.refuse(
             "is for a FILE of verdicts, not for a rubric",
-            {"--verdict": verdict, "--pick": pick, "--require": require},
+            {**opt.foreign(FileOptions, RubricOptions, given), "--require": require},
         )
         opt.require(
             "or name a FILE of verdicts; see judgesense check --help",
@@ -225,8 +222,6 @@ def check(
             opt.echo(planned(source, data, judge, of_rubric, of_judge, opt.note))
             return
         found = check_rubric(source, data, judge, of_rubric, result, of_judge)
-    # Verdicts that are only measured pass no gate.
-    is_gate = not is_file or baseline is not None or bool(require)
 
     def document() -> dict[str, Any]:
         if not is_file:
@@ -234,12 +229,12 @@ def check(
         change = {} if found.change is None else {"change": found.change.to_dict()}
         return found.report.to_dict() | change
 
-    opt.output(format, document, lambda: _print(found, verbose, is_file, is_gate))
+    opt.output(format, document, lambda: _print(found, verbose, is_file))
     opt.open_page(found.out / (REPORT_PAGE if found.change is None else CHANGE_PAGE), asked=open)
-    raise typer.Exit(found.exit_code if is_gate else 0)
+    raise typer.Exit(found.exit_code)
 
 
-def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool) -> None:
+def _print(found: CheckResult, verbose: bool, is_file: bool) -> None:
     from dataclasses import replace
 
     from judgesense.cli.study import show
@@ -247,7 +242,7 @@ def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool) -> N
     from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.text import sentence
 
-    lines = [f"{found.verdict}."] if is_gate else []
+    lines = [f"{found.verdict}."] if found.is_gate else []
     if found.change is not None:
         lines += found.change_lines()
         lines.append(f"{found.out / CHANGE_PAGE} shows every changed verdict.")

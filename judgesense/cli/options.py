@@ -317,6 +317,17 @@ def record(kind: type[T], given: Mapping[str, Any]) -> T:
     return kind(**{name: given[name] for name in names if given.get(name) is not None})
 
 
+def foreign(kind: type, own: type, given: Mapping[str, Any]) -> dict[str, object]:
+    """The flags that were given for options of another kind than one's own."""
+    names = {field.name for field in fields(own)}
+    return {
+        f"--{field.name}": given[field.name]
+        for field in fields(kind)
+        if field.name in given.keys() - names
+        and given[field.name] not in (None, (), [], field.default)
+    }
+
+
 def refuse(why: str, flags: Mapping[str, object]) -> None:
     """Raise JudgeSenseError, which says ``why``, if one of these flags was given."""
     for flag, value in flags.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +34,18 @@ class Gate:
         'FAIL: 3 prompts have no answer'
         """
         return f"{self.decision}: {self.because}"
+
+
+def combined(gates: Sequence[Gate]) -> Gate:
+    """The worst decision of some gates, and what each of those that decide so says.
+
+    >>> combined([Gate("PASS", "right", "no worse"), Gate("FAIL", "readable", "too few")]).text
+    'FAIL: too few'
+    """
+    order: tuple[Decision, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
+    worst = min((gate.decision for gate in gates), key=order.index)
+    deciding = [gate for gate in gates if gate.decision == worst]
+    return Gate(worst, deciding[0].cause, ". ".join(gate.because for gate in deciding))
 
 
 def gate(

@@ -349,7 +349,7 @@ def _worst_group(wrong: WhereWrong) -> str:
     return (
         f"Worst group: {worst.by} {worst.name!r}, {percent(worst.estimate)} of {worst.n} items "
         f"{wrong.measure}, {percent(worst.rest)} elsewhere ({number(100 * worst.difference, 0)} "
-        f"points {points}; {wrong.n_groups} groups compared)."
+        f"points {points}; {wrong.n_groups} group{plural_s(wrong.n_groups)} compared)."
     )
 
 

@@ -442,3 +442,59 @@ def test_a_file_without_labels_takes_those_of_its_baseline(tmp_path: Path) -> No
     }
     # What decides is said once.
     assert str(check).count("'right' is better") == 1
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--threshold", "0.9"],
+        ["--scoring", "options"],
+        ["--repeats", "9"],
+        ["--seed", "5"],
+        ["--looks", "30"],
+        ["--margin", "0.1"],
+        ["--paraphrases", "0"],
+    ],
+)
+def test_flags_that_a_file_has_no_use_for_are_refused(flags: list[str], tmp_path: Path) -> None:
+    file = table(tmp_path / "mine.csv", GOOD["names"])
+    result = CliRunner().invoke(app, ["check", str(file), *flags, "--out", str(tmp_path / "out")])
+    assert isinstance(result.exception, JudgeSenseError)
+    assert str(result.exception).startswith(flags[0])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("options", [{"max_cost": 3}, {"paraphrases": 0}, {"base_url": "x"}])
+def test_options_of_a_judge_are_refused_for_verdicts(options, tmp_path: Path) -> None:
+    file = table(tmp_path / "mine.csv", GOOD["names"])
+    with pytest.raises(JudgeSenseError, match=f"{next(iter(options))}="):
+        judgesense.check(file, out=tmp_path / "out", **options)
+
+
+def test_requirements_do_not_replace_what_a_baseline_shows(tmp_path: Path) -> None:
+    labels = ["pass" if n % 3 else "fail" for n in range(90)]
+    heading = "id,verdict,human_label\n"
+    rows = [f"q{n},{label},{label}\n" for n, label in enumerate(labels)]
+    good = table(tmp_path / "good.csv", heading + "".join(rows))
+    bad = table(
+        tmp_path / "bad.csv",
+        heading + "".join(f"q{n},pass,{label}\n" for n, label in enumerate(labels)),
+    )
+    options = {"runs": tmp_path / "runs", "require": ["readable=0.5"], "note": str}
+    worse = judgesense.check(bad, baseline=good, **options)
+    assert (worse.decision, worse.passed, worse.exit_code) == ("FAIL", False, 1)
+    assert judgesense.check(good, baseline=good, **options).exit_code != 1
+    measured = judgesense.check(good, runs=tmp_path / "runs", note=str)
+    assert (measured.passed, measured.exit_code) == (None, 0)
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    people = "".join(
+        f"q{n},{name},{'pass' if n % 3 else 'fail'},pass\n" for n in range(20) for name in "ab"
+    )
+    file = table(tmp_path / "long.csv", "item_id,annotator,label,judge_verdict\n" + people)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["check", "long.csv", "--dry-run"])
+    assert result.exit_code == 0
+    assert "of long.csv" in result.output.replace("\n", " ")
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
