@@ -40,7 +40,7 @@ from local_judges.improved_judge import ImprovedJudge, judge_entry
 from local_judges.registry import JudgeSpec
 
 FEWEST_UNSEEN = 5
-"""Damaged copies of kinds that the search did not see, from which on their share is said."""
+"""The fewest damaged copies of unseen kinds whose share is stated."""
 
 
 def improve(

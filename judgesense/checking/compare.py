@@ -98,7 +98,7 @@ def compare(
 
 
 def _folder(source: Data, name: str, options: FileOptions, output: ResultOptions) -> Path:
-    """The folder of a run as it is; that of a file's import."""
+    """The folder of a run; a file of verdicts is imported into one first."""
     path = materialise(source, output.beside, name)
     if path.is_dir() and not is_dataset(path):
         return path

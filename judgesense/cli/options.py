@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 UsageError: Any = typer.BadParameter.__base__
-"""Taken from Typer, whose Click may be its own."""
+"""Typer may bundle a Click of its own, so the class comes from Typer."""
 
 
 def group(help: str) -> typer.Typer:

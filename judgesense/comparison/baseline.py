@@ -39,7 +39,7 @@ _MOST_RELABELLED = 0.2
 Place = tuple[str, str]
 """An item and an option order."""
 ShareOfItem = dict[str, float]
-"""Item -> the share of its prompts or pairs of which a figure is true."""
+"""Item -> the share of its prompts, or pairs, that count for a figure."""
 
 
 class Column(NamedTuple):

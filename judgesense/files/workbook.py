@@ -108,7 +108,7 @@ def _filled(cells: Sequence[Any]) -> int:
 
 
 def _header(rows: list[Sequence[Any]]) -> int | None:
-    """The place of the header among the first rows; None of what is no table."""
+    """The place of the header among the first rows; None if the sheet holds no table."""
     widths = [_filled(cells) for cells in rows]
     if max(widths, default=0) < _FEWEST:
         return None

@@ -28,7 +28,7 @@ from judgesense.tasks import ERROR, NO_ORDER, ORDERS
 from judgesense.text import brackets, join, number, percent
 
 MANY = 2_000
-"""Items from which on a check is not held up by their number."""
+"""With at least this many items, more items would not decide a check that is open."""
 
 
 def readable(answers: Answers, threshold: float) -> Check:

@@ -50,7 +50,7 @@ MANY_TIMES = 5
 """So many times the present items are likely to be more than anybody has."""
 
 _LABELS = 20
-"""Labelled items from which on another way of asking can be looked for."""
+"""The fewest labelled items with which a search for another way of asking makes sense."""
 
 
 def next_step(

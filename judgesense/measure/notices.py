@@ -23,7 +23,7 @@ from judgesense.text import brackets, join, percent, plural_s
 
 UNTRIED = "damage was not tried: judgesense check RUBRIC takes --damage 60"
 FEWEST_KINDS = 3
-"""Kinds of damage that fit the task, from which on the check can pass."""
+"""The fewest kinds of damage that fit the task with which the check can pass."""
 _SHOWN = 2
 """Missed items of a kind that a report shows."""
 _LONGEST = 80

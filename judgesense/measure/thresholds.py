@@ -84,7 +84,7 @@ LOW_KAPPA = 0.2
 """Up to this kappa, a high JSS comes mainly from one label that dominates."""
 
 WORDING_PRIOR = (0.25, 4.0)
-"""How much wordings differ before a run tells, and how many degrees of freedom that is worth.
+"""The prior for how much wordings differ: a standard deviation, and its degrees of freedom.
 
 The standard deviation of a wording's own part in JSS, on the logit scale of JSS. Twelve judges with
 8 to 15 wordings (flakyjudge, LLMBar) have 0 to 0.66, median 0.22, root mean square 0.28; with the

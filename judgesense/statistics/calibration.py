@@ -163,7 +163,7 @@ class AskThreshold:
 
 
 def _verdicts_needed(codes: Codes, max_error: float, confidence: float) -> int:
-    """The verdicts, all of them right, from which on ``max_error`` can be promised."""
+    """The fewest verdicts, all of them right, for which ``max_error`` can be promised."""
     sizes = np.bincount(codes)
     sizes = sizes[sizes > 0]
     share = max_error * float(sizes.mean()) / float(sizes.max())

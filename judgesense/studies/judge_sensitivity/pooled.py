@@ -328,7 +328,7 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
     """Pool the cells of tables (columns as `cells.Cell`), of run folders, or of ``v2`` (published).
 
     ``settings`` are values for the fields of `PoolRules`. Raises JudgeSenseError for an unknown
-    setting, a file that is no table of cells, and a judge that has two cells in one group.
+    setting, a file without a table of cells, and a judge with two cells in one group.
 
     >>> result = pool_cells(["v2"], {})
     >>> [(row["task"], round(row["mean"], 4)) for row in result.table("pooled").rows][:2]
