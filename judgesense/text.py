@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise, takewhile
@@ -22,6 +23,16 @@ def printable(text: str) -> str:
     '␛[2Jgone�'
     """
     return CONTROLS.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
+
+
+def caseless(text: str) -> str:
+    """A text in one case and one Unicode form; Turkish and English case the letter i differently.
+
+    >>> caseless("HAYIR") == caseless("hayır"), caseless("İyi") == caseless("iyi"), caseless("ẞ")
+    (True, True, 'ss')
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFC", folded.replace("i\u0307", "i").replace("ı", "i"))
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

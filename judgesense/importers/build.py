@@ -14,10 +14,9 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.answer_reader import AnswerReader, Parser
 from judgesense.importers.columns import ColumnMap
-from judgesense.importers.labels import TaskLabels, show_labels
+from judgesense.importers.labels import TaskLabels, is_ordered, show_labels
 from judgesense.importers.people import Vocabulary
 from judgesense.importers.rows import SPOOLED, batch_of, checked
-from judgesense.tasks import is_scale
 
 KEY = ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat", "variant")
 """What distinguishes two decisions."""
@@ -81,7 +80,7 @@ def build_parts(
         "tasks": {
             task: {
                 "labels": list(space),
-                "ordinal": is_scale(space),
+                "ordinal": is_ordered(space),
                 "comparative": tasks[task].ordered,
             }
             for task, space in spaces.items()

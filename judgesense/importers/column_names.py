@@ -24,11 +24,12 @@ from judgesense.importers.values import (
     misspelt,
     number_in,
     place_of,
+    without_none,
     word_of,
 )
 from judgesense.importers.who import JUDGE, PERSON, tokens, who
 from judgesense.tasks import UNDECIDED, is_scale
-from judgesense.text import shorten
+from judgesense.text import caseless, shorten
 
 ROLES: Mapping[str, str] = {
     "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
@@ -108,7 +109,7 @@ _KEPT = 200
 
 def plain(name: str) -> str:
     """A column's name as names are compared: ``Human Label`` is ``human_label``."""
-    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
+    return re.sub(r"[\W_]+", "_", caseless(name)).strip("_")
 
 
 @dataclass
@@ -163,6 +164,7 @@ class Column:
             for text, _ in self.texts.most_common():
                 if text not in UNDECIDED and not has_failed(text):
                     self._words.setdefault(fold(text), text)
+            without_none(self._words)
         return self._words
 
     @property
@@ -188,7 +190,7 @@ class Column:
         places: dict[int, str] = {}
         size = strays = 0
         for text, count in self.texts.most_common():
-            if text not in UNDECIDED and not has_failed(text):
+            if fold(text) in self.words:
                 place = place_of(fold(text), family)
                 size += count
                 if place is not None:

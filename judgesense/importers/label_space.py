@@ -11,7 +11,7 @@ from typing import NamedTuple
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Column
-from judgesense.importers.labels import with_every_rating
+from judgesense.importers.labels import levels_of, with_every_rating
 from judgesense.importers.scale import code_question, codes_of
 from judgesense.importers.values import (
     NUMBER,
@@ -23,6 +23,7 @@ from judgesense.importers.values import (
     says_nothing,
     stated,
 )
+from judgesense.importers.who import names_defect
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import join
@@ -74,13 +75,15 @@ def space_of(
     where: str,
     mapping: dict[str, str],
     notes: list[str],
+    about: str = "",
 ) -> tuple[str, ...] | None:
     """The labels in order, after adding to ``mapping`` what makes two vocabularies one.
 
     The labels are people's, else those of the verdicts; None where neither shows any. Raises
     JudgeSenseError for numbers with fractions and for texts, with the flag that makes them labels.
+    ``about`` is the task, where the file names it.
     """
-    file = _Vocabularies.of(found, judged, people, where, mapping, notes)
+    file = _Vocabularies.of(found, judged, people, where, mapping, notes)._replace(about=about)
     if mapping:
         return _mapped(file)
     if file.scores:
@@ -92,7 +95,7 @@ def space_of(
         return (
             with_every_rating(file.known.values()) or None
         )  # The labels are looked for in the texts.
-    if labels := _sides(file):
+    if labels := _levels(file) or _sides(file):
         return labels
     if not file.known:
         return with_every_rating(file.ours.classes().values())
@@ -101,6 +104,7 @@ def space_of(
             raise _nothing_in_common(file)
         file = file._replace(known={**file.ours.classes(), **file.known})
     rules: tuple[Callable[[_Vocabularies], tuple[str, ...] | None], ...] = (
+        _on_a_defect,
         _shared,
         _translated,
         _stated,
@@ -127,6 +131,7 @@ class _Vocabularies(NamedTuple):
     where: str
     mapping: dict[str, str]
     notes: list[str]
+    about: str = ""
 
     @classmethod
     def of(
@@ -194,9 +199,9 @@ def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
     sides = [file.columns[name].sides for name in file.people if name in file.columns]
     yes_and_no = sides[0] if sides and all(sides) and len(sides) == len(file.people) else None
     if not yes_and_no or not {*file.scores} <= {*file.judged}:
-        raise _not_labels(file)
+        return _codes_or_scores(file)
     if not all(file.columns[name].is_share for name in file.scores):
-        raise _not_labels(file)
+        return _codes_or_scores(file)
     good, bad = yes_and_no.values()
     file.mapping.update({">=0.5": good, "<0.5": bad})
     file.notes.append(
@@ -206,12 +211,16 @@ def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
     return with_every_rating(_distinct([good, bad]))
 
 
-def _not_labels(file: _Vocabularies) -> JudgeSenseError:
-    """The question for limits of a column of scores, with the words of the other side."""
-    codes, own = codes_of(file.theirs.counts), file.ours.classes()
-    if codes and len(own) == 2 and not is_scale(own):
-        question = code_question([*own.values()], codes, file.theirs.counts)
-        return JudgeSenseError(f"{file.where}: {question}")
+def _codes_or_scores(file: _Vocabularies) -> tuple[str, ...]:
+    """The words that codes stand for. Raises JudgeSenseError where no name says it, and for limits
+    of a column of scores, with the words of the other side."""
+    ours, theirs = codes_of(file.ours.counts), codes_of(file.theirs.counts)
+    sides = (ours or [*file.ours.classes().values()], theirs or [*file.known.values()])
+    if (ours or theirs) and len(sides[0]) == len(sides[1]) == 2:
+        if labels := _on_a_defect(file):
+            return labels
+        question = code_question(*sides, file.theirs.counts if theirs else ())
+        raise JudgeSenseError(f"{file.where}: {question}")
     name = file.scores[0]
     other = file.theirs if name in file.judged else file.ours
     good, bad = (
@@ -223,7 +232,7 @@ def _not_labels(file: _Vocabularies) -> JudgeSenseError:
     most = max(float(text) for text in column.texts if NUMBER.fullmatch(text))
     limit = 0.5 if most <= 1 else most / 2
     limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
-    return JudgeSenseError(
+    raise JudgeSenseError(
         f"{file.where}: {name!r} holds numbers such as {column.shown}, not labels; "
         f"round them, or name the limits of the labels, such as --map {limits}"
     )
@@ -243,6 +252,22 @@ def _require_labels(file: _Vocabularies) -> None:
             f"{file.where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
             "possible verdicts, which are then read in them: --answers YES,NO"
         )
+
+
+def _levels(file: _Vocabularies) -> tuple[str, ...] | None:
+    """The levels of a scale in words, where nearly all that both say is on one; of two words for
+    a level (``neutral`` and ``neither agree nor disagree``) people's commonest."""
+    counts = Counter(file.ours.counts) + Counter(file.theirs.counts)
+    words = [word for word, n in counts.items() if 50 * n > counts.total() or word in file.known]
+    if (levels := levels_of(words)) is None:
+        return None
+    spelled = {**file.ours.spelled, **file.theirs.spelled}
+    first: dict[int, str] = {}
+    for word in sorted(words, key=lambda w: (-file.theirs.counts.get(w, 0), -counts[w])):
+        if (label := spelled[first.setdefault(levels[word], word)]) != spelled[word]:
+            file.mapping[spelled[word]] = label
+            file.notes.append(f"{spelled[word]!r} is read as {label!r}")
+    return with_every_rating(spelled[word] for word in first.values())
 
 
 def _sides(file: _Vocabularies) -> tuple[str, ...] | None:
@@ -316,6 +341,37 @@ def _require_one_code(file: _Vocabularies) -> None:
     ours, theirs = codes_of(file.ours.counts), codes_of(file.theirs.counts)
     if ours and theirs and ours != theirs:
         raise JudgeSenseError(f"{file.where}: {code_question(ours, theirs, file.theirs.counts)}")
+
+
+def _on_a_defect(file: _Vocabularies) -> tuple[str, ...] | None:
+    """The words beside codes (0 and 1, false and true) where one names a defect: a code may count
+    it, or its absence. Raises JudgeSenseError where no column's name says which."""
+    ours, theirs = ({**file.ours.classes()}, dict(file.known))
+    for codes, words, names in ((ours, theirs, file.judged), (theirs, ours, file.people)):
+        sides = {place_of(word, _CODES): word for word in codes}
+        defects = [word for word in words if names_defect(word)]
+        if {*sides} != {0, 1} or len(words) != 2 or len(defects) != 1:
+            continue
+        good = next(word for word in words if word not in defects)
+        told = {names_defect(name) for name in (*names, file.about)} - {None}
+        pair = [words[good], words[defects[0]]]
+        if len(told) != 1:
+            spelled = [codes[sides[1]], codes[sides[0]]]
+            asked = (spelled, pair) if codes is ours else (pair, spelled)
+            raise JudgeSenseError(f"{file.where}: {code_question(*asked, ())}")
+        yes, no = pair[::-1] if told.pop() else pair
+        meant = {codes[sides[0]]: yes, codes[sides[1]]: no}
+        file.mapping.update(meant)
+        file.notes.append(
+            f"{join([*names])} says that {codes[sides[0]]} is {yes}; to read it otherwise, add "
+            f"--map {shlex.quote(','.join(map('='.join, zip(meant, [no, yes], strict=True))))}"
+        )
+        return with_every_rating(pair)
+    return None
+
+
+_CODES = ("1 true t yes y", "0 false f no n")
+"""Answers that say nothing of the question."""
 
 
 def _translated(file: _Vocabularies) -> tuple[str, ...] | None:

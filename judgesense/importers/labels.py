@@ -144,9 +144,62 @@ def show_labels(tasks: dict[str, TaskLabels], columns: Columns) -> None:
             tasks.setdefault(task, TaskLabels()).add(column, value, count)
 
 
+_SCALES = (
+    "strongly_disagree disagree somewhat_disagree=slightly_disagree neutral="
+    "neither_agree_nor_disagree=neither_agree_or_disagree=neither=undecided "
+    "somewhat_agree=slightly_agree agree strongly_agree",
+    "very_dissatisfied dissatisfied=unsatisfied neutral=neither_satisfied_nor_dissatisfied "
+    "satisfied very_satisfied",
+    "very_poor=very_bad=terrible poor=bad fair=average=acceptable=mediocre good very_good "
+    "excellent",
+    "very_unlikely unlikely neutral likely very_likely",
+    "never rarely=seldom sometimes often=usually always",
+    "very_low low medium=moderate high very_high",
+    "stimme_überhaupt_nicht_zu=trifft_überhaupt_nicht_zu=trifft_gar_nicht_zu "
+    "stimme_nicht_zu=trifft_nicht_zu stimme_eher_nicht_zu=trifft_eher_nicht_zu "
+    "neutral=teils_teils=teils/teils=weder_noch stimme_eher_zu=trifft_eher_zu stimme_zu=trifft_zu "
+    "stimme_voll_zu=stimme_voll_und_ganz_zu=trifft_voll_zu=trifft_voll_und_ganz_zu",
+    "totalmente_en_desacuerdo=muy_en_desacuerdo en_desacuerdo neutral="
+    "ni_de_acuerdo_ni_en_desacuerdo de_acuerdo totalmente_de_acuerdo=muy_de_acuerdo",
+    "pas_du_tout_d'accord pas_d'accord neutre=ni_d'accord_ni_pas_d'accord d'accord "
+    "tout_à_fait_d'accord",
+    "kesinlikle_katılmıyorum katılmıyorum kararsızım=ne_katılıyorum_ne_katılmıyorum katılıyorum "
+    "kesinlikle_katılıyorum",
+)
+"""Scales in words, the lowest level first; a space is written _."""
+_LEVELS = [
+    {fold(word): n for n, level in enumerate(scale.split()) for word in level.split("=")}
+    for scale in _SCALES
+]
+
+
+def levels_of(words: Iterable[str]) -> dict[str, int] | None:
+    """The level of each folded word on a scale of three levels or more; None where they are no
+    scale.
+
+    >>> levels_of(["agree", "neutral", "disagree"]), levels_of(["good", "bad"])
+    ({'agree': 5, 'neutral': 3, 'disagree': 1}, None)
+    """
+    names = [*words]
+    scale = next((scale for scale in _LEVELS if scale.keys() >= {*names}), {})
+    levels = {name: scale[name] for name in names if scale}
+    return levels if len({*levels.values()}) > 2 else None
+
+
+def is_ordered(labels: Sequence[str]) -> bool:
+    """Whether labels are a scale, of numbers or of words that are in order."""
+    levels = levels_of(map(fold, labels))
+    return is_scale(labels) or (
+        levels is not None and [*levels.values()] == sorted(levels.values())
+    )
+
+
 def with_every_rating(words: Iterable[str]) -> tuple[str, ...]:
-    """Labels as text, or a scale with every rating: one that nobody gave is a label, too."""
+    """Labels as text, or a scale with every rating: one that nobody gave is a label, too. A scale
+    in words is in its order."""
     names = sorted(set(words))
+    if levels := levels_of(map(fold, names)):
+        return tuple(sorted(names, key=lambda name: levels[fold(name)]))
     if not names or not is_scale(names):
         return tuple(names)
     low, high = min(map(int, names)), max(map(int, names))

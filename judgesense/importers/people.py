@@ -207,6 +207,8 @@ class _Reader:
                 near = abbreviated(word, spelled)
                 if not self.knows(self._known[cell] or ""):
                     near = near or inflected(fold(word), spelled) or misspelt(fold(word), spelled)
+                    if fold(word) == "none":
+                        self._known[cell] = None
                 if near:
                     self._known[cell] = spelled[near]
                     self._near[cell] = f"{word} as {spelled[near]}"

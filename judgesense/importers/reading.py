@@ -96,7 +96,8 @@ def understand(
     if tasks and len(spaces) == 1 and not any(each.mapping for each in tasks.values()):
         space, tasks = spaces.pop(), {}
     if space is None and not tasks and (people or not is_log):
-        space = space_of(found, judged, people, where, words, notes)
+        told = found.get(roles.get("task", "task"), Column()).texts
+        space = space_of(found, judged, people, where, words, notes, " ".join(told))
         if not given.get("mapping"):
             rows = through(layout.steps(), read())
             require_same_side(rows, judged, people, words, where, notes)
@@ -198,7 +199,7 @@ def _tasks(
         scored = [each for each in scores if each.task == task]
         try:
             mapping = cut_at(found, layout.judged, people, scored, where, notes)
-            labels = space_of(found, layout.judged, people, where, mapping, notes)
+            labels = space_of(found, layout.judged, people, where, mapping, notes, task)
             labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
             tasks[task] = Vocabulary(labels, mapping)
             if labels is None:

@@ -96,9 +96,13 @@ def require_same_side(
     both have the same words."""
     same: Counter[tuple[str, bool]] = Counter()
     alone: Counter[str] = Counter()
+    meant = {fold(key): fold(label) for key, label in mapping.items()}
     for rows in blocks:
         sides = {
-            name: [place_of(fold(text or ""), SAME[0]) for text in cells_in(rows, name)]
+            name: [
+                place_of(meant.get(word := fold(text or ""), word), SAME[0])
+                for text in cells_in(rows, name)
+            ]
             for name in (*judged, *people)
         }
         for name in judged:
@@ -162,13 +166,14 @@ def codes_of(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[str]) -> str:
-    """The question which of people's codes is which of a judge's, with the maps that say it."""
+    """The question which of people's codes, or words, is which of a judge's, with the maps that
+    say it."""
     missing = {code: "n/a" for code in words if code not in theirs}
 
     def flag(*pairs: tuple[str, str]) -> str:
         return f"--map {shlex.quote(','.join(map('='.join, [*pairs, *missing.items()])))}"
 
-    if is_scale(ours):
+    if is_scale([*ours, *theirs]):
         shared = [code for code in theirs if code in ours]
         other, alone = (
             [c for c in a if c not in b][-1] for a, b in ((ours, theirs), (theirs, ours))
@@ -179,9 +184,10 @@ def code_question(ours: Sequence[str], theirs: Sequence[str], words: Iterable[st
         ends = flag((f"{ours[0]}..{ours[1]}", f"{theirs[0]}..{theirs[1]}"))
         maps = f"{same}{ends} if people's {theirs[1]} is the judge's {ours[1]}"
     else:
-        one, other = (flag(*zip(theirs, pair, strict=True)) for pair in (ours, ours[::-1]))
+        codes, names = (ours, theirs) if is_scale(ours) else (theirs, ours)
+        one, other = (flag(*zip(codes, pair, strict=True)) for pair in (names, names[::-1]))
         maps = f"{one} or {other}"
     return (
-        f"people's codes are {' and '.join(theirs)}, the judge's {' and '.join(ours)}; say which "
+        f"people's labels are {' and '.join(theirs)}, the judge's {' and '.join(ours)}; say which "
         f"is which: {maps}"
     )

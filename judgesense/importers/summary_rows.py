@@ -9,7 +9,7 @@ _SUMS = (
     "% σ ø average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
     "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
 )
-_SUMMARY = frozenset(_SUMS.split())
+_SUMMARY = frozenset(map(fold, _SUMS.split()))
 _LAST = 5
 """The rows at the end of a block among which remarks are looked for."""
 

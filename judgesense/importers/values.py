@@ -17,6 +17,7 @@ from typing import Any
 
 from judgesense.answers import parse
 from judgesense.tasks import UNCLEAR, is_scale
+from judgesense.text import caseless
 
 MOST = 1e9
 """A greater number is no score: damage, or an id."""
@@ -95,10 +96,10 @@ _POINTS = re.compile(
 """A score with a comma for its point, or with the word for points."""
 
 _BLANK = (
-    ",n/a,#n/a,na,nan,null,<na>,nil,#value!,#ref!,-,--,?,??,???,¿?,n.a.,k. a.,k.a.,keine angabe,"
-    "s/o,n. v.,not applicable,no procede,no aplica,entfällt,sans objet,n.v.t.,não se aplica"
+    ",n/a,na,nan,nat,null,nil,\\n,\\\\n,undefined,value!,ref!,name?,null!,num!,div/0!,n/d,nv,bezug!,"
+    "wert!,valeur!,¡ref!,¡valor!,valor!,yok,-,--,–,—,?,??,???,¿?,n.a.,k.a.,keine angabe,s/o,n.v.,"
+    "not applicable,no procede,no aplica,entfällt,sans objet,n.v.t.,não se aplica"
 )
-_NOTHING = frozenset(_BLANK.split(","))
 _AT_START = re.compile(
     r"\W*(?:"
     r"\W*error(?:\]|\$)|(?:[\w.]+\.)?\w*(?:error|erreur|fehler|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
@@ -129,13 +130,14 @@ are too long, replies that a tool could not parse."""
 
 @lru_cache(maxsize=100_000)
 def fold(text: str) -> str:
-    """A label as labels are compared, without case, width, markup, quotes and end punctuation.
+    """A label as labels are compared, without case, accents, width, markup, quotes and end
+    punctuation.
 
-    >>> fold(" **PASS**."), fold("“ｐａｓｓ”"), fold("not_relevant"), fold("3.0"), fold("[[A]]")
-    ('pass', 'pass', 'not relevant', '3', 'a')
+    >>> fold(" **PASS**."), fold("“ｐａｓｓ”"), fold("not_relevant"), fold("3.0"), fold("[[ΌΧΙ]]")
+    ('pass', 'pass', 'not relevant', '3', 'οχι')
     """
-    folded = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
-    folded = _INITIALS.sub("", folded.translate(_ALIKE))
+    folded = _INITIALS.sub("", _without_accents(caseless(_INVISIBLE.sub("", text))))
+    folded = folded.translate(_ALIKE)
     before = ""
     while folded != before:
         before = folded
@@ -147,13 +149,28 @@ def fold(text: str) -> str:
     return _WHOLE.sub(r"\1", folded) if _WHOLE.fullmatch(folded) else _BETWEEN.sub(" ", folded)
 
 
+def _without_accents(text: str) -> str:
+    # Capitals are often written without them.
+    parts = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", "".join(c for c in parts if not "\u0300" <= c < "\u0370"))
+
+
 def says_nothing(text: str | None) -> bool:
     """Whether a cell holds no verdict, such as the ``n/a`` of spreadsheets.
 
-    >>> says_nothing("N/A"), says_nothing("no")
-    (True, False)
+    >>> says_nothing("#N/A"), says_nothing("(null)"), says_nothing("no")
+    (True, True, False)
     """
-    return text is None or text.strip().casefold() in _NOTHING
+    return text is None or (len(text) <= LONGEST and fold(text) in _NOTHING)
+
+
+_NOTHING = frozenset(map(fold, _BLANK.split(",")))
+
+
+def without_none(words: dict[str, Any]) -> None:
+    """Leave the ``None`` of Python out of folded words beside yes and no; else it is a label."""
+    if "none" in words and {place_of(word, SAME[0]) for word in words} >= {0, 1}:
+        del words["none"]
 
 
 def has_failed(text: str | None) -> bool:
@@ -199,7 +216,8 @@ def number_in(text: str) -> float | None:
 def place_of(word: str, family: tuple[str, ...]) -> int | None:
     """The place in a family of `SAME` that a folded word means; None for another word."""
     key = word.replace(" ", "_")
-    place = next((n for n, side in enumerate(family) if key in side.split()), None)
+    sides = [_without_accents(side).split() for side in family]
+    place = next((n for n, side in enumerate(sides) if key in side), None)
     if place is None and len(family) == 2 and key.startswith("not_"):
         return 1 if key.removeprefix("not_") in family[0].split() else None
     return place

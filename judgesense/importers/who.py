@@ -6,10 +6,11 @@ One table for the names of columns, the keys of objects and the names of annotat
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
+
+from judgesense.text import caseless
 
 JUDGE, PERSON = "judge", "person"
 
@@ -40,8 +41,8 @@ _PEOPLE = (
     "教师 教師 老师 先生 교사 医生 医師 审核员 標注 标注 評価者 사람 평가자 전문가 검수 仲裁"
 )
 _FINAL = (
-    "final* consens* konsens* arbit* adjudicat* agreed reconciled retenu* endgültig* definitiv* "
-    "仲裁 最終 最终 確定 确定"
+    "final* nihai consens* konsens* arbit* adjudicat* agreed reconciled retenu* endgültig* "
+    "definitiv* 仲裁 最終 最终 確定 确定"
 )
 """What people agreed on in the end, or one of them decided."""
 _OF_SYSTEM = frozenset(
@@ -89,8 +90,7 @@ def tokens(name: str) -> list[str]:
     >>> tokens("humanLabel"), tokens("LLM判定_正確性"), tokens("GPT-4o score (1-5)")
     (['human', 'label'], ['llm', '判定', '正確性'], ['gpt', '4o', 'score'])
     """
-    text = unicodedata.normalize("NFKC", _PAREN.sub(" ", name))
-    return _TOKEN.findall(_CAMEL.sub(" ", text).casefold())
+    return _TOKEN.findall(caseless(_CAMEL.sub(" ", _PAREN.sub(" ", name))))
 
 
 def _is_one(token: str, words: str) -> bool:
@@ -141,6 +141,32 @@ def is_perhaps_person(name: str) -> bool:
     words = tokens(name)
     asks = name.rstrip().endswith("?") and any(_is_one(word, _JUDGED) for word in words)
     return asks or any(_is_one(word, _PERHAPS) for word in words)
+
+
+_DEFECTS = (
+    "hallucinat* unfaithful* unsafe* toxic* harmful* spam* biased offensive* hate* hateful abus* "
+    "ungrounded* unsupported* insult* violat* flagged jailbreak* nsfw unethical halluzin* alucina*"
+)
+"""What a 1 may count as well as its absence."""
+_ABSENT = frozenset(["no", "not", "non", "free", "without", "un"])
+_LEGEND = re.compile(r"\b([01])\s*(?:=|:|is|means)\s*((?:not |non-?)?[^\W\d]+)")
+
+
+def names_defect(text: str) -> bool | None:
+    """Whether a 1 in a column of this name, or a label, says that a defect is there; False where
+    it says something good, None for another name.
+
+    >>> [names_defect(name) for name in ("is_toxic", "not toxic", "faithfulness", "my label")]
+    [True, False, False, None]
+    >>> names_defect("label (1 = hallucinated)"), names_defect("label (0 = unsafe, 1 = safe)")
+    (True, False)
+    """
+    if legend := {digit: names_defect(word) for digit, word in _LEGEND.findall(text.casefold())}:
+        return legend["1"] if "1" in legend else not legend["0"]
+    words = _TOKEN.findall(caseless(_CAMEL.sub(" ", text)))
+    if any(_is_one(word, _DEFECTS) for word in words):
+        return not _ABSENT & {*words}
+    return False if any(_is_one(word, f"{_JUDGED} {_CRITERIA}") for word in words) else None
 
 
 _VERSION = re.compile(r"\d|(mini|nano|turbo|pro|flash|lite|instruct)$")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from difflib import SequenceMatcher
@@ -20,6 +19,7 @@ from judgesense.importers.values import (
     misspelt,
     place_of,
     stated,
+    without_none,
 )
 from judgesense.tasks import UNDECIDED, is_scale
 
@@ -33,9 +33,9 @@ _UNDECIDED = (
     "none,skip,skipped,unsure,not sure,unclear,maybe,cannot tell,can't tell,don't know,não sei,"
     "no sé,unklar,weiß nicht,je ne sais pas,non so,dudoso,duda,わからない,不明,不确定,모름,모르겠음"
 )
-_ASIDE = frozenset(_UNDECIDED.split(","))
+_ASIDE = frozenset(map(fold, _UNDECIDED.split(",")))
 _CANNOT = re.compile(
-    r"(?:(?:not?|nicht|non|niet|não|cannot|can't|unable) .*\b(?:beurteil|bewert|judg|determin"
+    r"(?:(?:not?|nicht|non|niet|nao|cannot|can't|unable) .*\b(?:beurteil|bewert|judg|determin"
     r"|assess|evalua|rated?\b|beoordel|giudic|jug|valora|valuta|avalia|decid)|(?:无法|無法|不能).*[判评評])"
 )
 """What says that nothing can be said, if it stands beside a usual pair."""
@@ -60,6 +60,7 @@ class WordCounts(NamedTuple):
             if text not in UNDECIDED and not has_failed(text):
                 counts[fold(text)] += count
                 spelled.setdefault(fold(text), text)
+        without_none(counts)
         return cls(counts, spelled)
 
     def read(self, people: Collection[str] = ()) -> WordCounts:
@@ -87,8 +88,6 @@ class WordCounts(NamedTuple):
             if word not in short and len(words) > 1 and stated(self.spelled[word], words) in words:
                 continue
             if self.counts[word] < RARE * total and is_near(word, kept):
-                continue
-            if _without_accents(word) in map(_without_accents, kept):
                 continue
             if abbreviated(self.spelled[word], self.counts):
                 continue
@@ -179,10 +178,6 @@ def is_near(word: str, others: Collection[str]) -> bool:
         and SequenceMatcher(None, word, other).ratio() > 0.75
         for other in others
     )
-
-
-def _without_accents(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFD", word) if not "\u0300" <= c < "\u0370")
 
 
 def inflected(word: str, labels: Iterable[str]) -> str | None:

@@ -244,6 +244,22 @@ def corrected(n: int) -> Row:
             RIGHT,
         ),
         (lambda n: {"id": n, "panel": "A > C = B", "judge": "A>C=B"}, "rank answers", {}, None),
+        (
+            lambda n: {
+                "id": n,
+                "label": int(TRUE[n]),
+                "judge": ["FAITHFUL", "HALLUCINATED"][SAID[n]],
+            },
+            "--map 0=HALLUCINATED,1=FAITHFUL",
+            {"map": {"1": "HALLUCINATED", "0": "FAITHFUL"}},
+            RIGHT,
+        ),
+        (
+            lambda n: {"id": n, "gold": ["clean", "spam"][TRUE[n]], "judge_verdict": int(SAID[n])},
+            "--map 0=clean,1=spam or --map 0=spam,1=clean",
+            {"map": {"1": "spam", "0": "clean"}},
+            RIGHT,
+        ),
     ],
 )
 def test_what_changes_a_figure_is_asked(
@@ -256,6 +272,79 @@ def test_what_changes_a_figure_is_asked(
     if settled:
         result = judgesense.check(path, out=tmp_path / "o", runs=tmp_path, note=str, **settled)
         assert result.people[0]["accuracy"] == pytest.approx(right)
+
+
+@pytest.mark.parametrize(
+    ("person", "yes", "no"),
+    [
+        ("human_hallucination", "HALLUCINATED", "FAITHFUL"),
+        ("human_faithfulness", "FAITHFUL", "HALLUCINATED"),
+        ("human label (1 = unsafe)", "unsafe", "safe"),
+        ("human_not_toxic", "ok", "toxic"),
+    ],
+)
+def test_what_a_one_counts_is_in_the_name(person: str, yes: str, no: str, tmp_path: Path) -> None:
+    rows = [
+        {"id": n, person: int(TRUE[n]), "judge_verdict": yes if SAID[n] else no} for n in range(12)
+    ]
+    found, _ = checked(rows, tmp_path)
+    assert found.popitem()[1]["accuracy"] == pytest.approx(RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("people", "judge"),
+    [
+        (("Evet", "Hayır"), ("EVET", "HAYIR")),
+        (("İyi", "Kötü"), ("iyi", "KÖTÜ")),
+        (("Ναι", "Όχι"), ("ΝΑΙ", "ΟΧΙ")),
+        (("Σωστός", "Λάθος"), ("ΣΩΣΤΌΣ", "ΛΆΘΟΣ")),
+        (("Größe", "Maß"), ("GRÖSSE", "MASS")),
+        (("Accepté", "Refusé"), ("ACCEPTE", "Refuse\u0301")),
+    ],
+)
+def test_spelling_makes_no_class(
+    people: tuple[str, str], judge: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = [
+        {"id": n, "human": people[not true], "judge": (judge if n % 2 else people)[not said]}
+        for n, (true, said) in enumerate(zip(TRUE, SAID, strict=True))
+    ]
+    found, _ = checked(rows, tmp_path)
+    entry = found.popitem()[1]
+    assert (entry["n"], entry["accuracy"]) == (12, pytest.approx(RIGHT))
+    assert {*entry["confusion"]} == {*people}
+
+
+@pytest.mark.parametrize(
+    "null", ["\\N", "\\\\N", "(null)", "NULL", "None", "#N/D", "#NV", "#BEZUG!", "NaN", "<NA>",
+             "undefined", "—"]
+)  # fmt: skip
+@pytest.mark.parametrize(("yes", "no"), [("t", "f"), ("True", "False"), ("ja", "nein")])
+def test_words_for_null_say_nothing(null: str, yes: str, no: str, tmp_path: Path) -> None:
+    judge, people = words(yes, no, SAID), words(yes, no)
+    path = tmp_path / "dump.tsv"
+    path.write_text(
+        lines("id\treviewer_passed\tjudge_passed", [*people, null, null, null, yes, null],
+              [*judge, yes, null, no, null, yes], sep="\t"), "utf-8"
+    )  # fmt: skip
+    result = judgesense.check(path, out=tmp_path / "out", runs=tmp_path, note=str)
+    (entry,) = result.people
+    assert (entry["n"], entry["accuracy"]) == (12, pytest.approx(RIGHT))
+    assert {*entry["confusion"]} == {yes, no}
+    assert readable(result) == (pytest.approx(15 / 17), 17)
+
+
+def test_a_scale_in_words_is_ordered(tmp_path: Path) -> None:
+    levels = ["Strongly disagree", "DISAGREE", "Neutral", "Agree", "strongly agree", "Agree"]
+    codes = ["strongly_disagree", "neutral", "neutral", "agree", "agree", "strongly_agree"]
+    rows = [{"id": n, "Rater": levels[n % 6], "judge": codes[n % 6]} for n in range(24)]
+    rows[2]["Rater"] = "Neither agree nor disagree"
+    rows += [{"id": 24, "Rater": "Agree", "judge": "not_applicable"}]
+    found, _ = checked(rows, tmp_path)
+    entry = found.popitem()[1]
+    assert (entry["n"], entry["accuracy"]) == (24, 0.5)
+    # Quadratic: half of the verdicts are one level off.
+    assert entry["kappa"] == pytest.approx(0.8525, abs=1e-4)
 
 
 def test_labels_only_where_they_differ_are_corrections(tmp_path: Path) -> None:

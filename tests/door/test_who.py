@@ -57,12 +57,17 @@ def test_what_the_answer_has_is_not_what_people_say(tmp_path: Path) -> None:
 
 
 def test_the_opposite_of_people_is_a_question(tmp_path: Path) -> None:
-    rows = table("llm_hallucination", "human", "no/yes", "faithful/unfaithful")
+    rows = table("llm_verdict", "human", "no/yes", "correct/incorrect")
     for row, true in zip(rows, TRUE, strict=True):
-        row["llm_hallucination"] = "no" if true else "yes"
-    with pytest.raises(JudgeSenseError, match="faithful=no"):
-        checked(rows, tmp_path)
-    found, _ = checked(rows, tmp_path, map={"faithful": "no", "unfaithful": "yes"})
+        row["llm_verdict"] = row["llm_hallucination"] = "no" if true else "yes"
+        row["grounded"] = "faithful" if true else "unfaithful"
+    with pytest.raises(JudgeSenseError, match="correct=no"):
+        checked(rows, tmp_path, verdict="llm_verdict", human="human")
+    found, _ = checked(rows, tmp_path, map={"correct": "no", "incorrect": "yes"}, human="human",
+                       verdict="llm_verdict")  # fmt: skip
+    assert found.popitem()[1]["accuracy"] == 1.0
+    # Where the name says what yes is, nothing is to ask.
+    found, _ = checked(rows, tmp_path / "named", verdict="llm_hallucination", human="grounded")
     assert found.popitem()[1]["accuracy"] == 1.0
 
 
