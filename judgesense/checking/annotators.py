@@ -24,7 +24,7 @@ from judgesense.importers.column_names import (
 from judgesense.importers.label_files import read_label_rows
 from judgesense.importers.people_columns import people_columns
 from judgesense.importers.roles import turns_in
-from judgesense.importers.shape import sides_of
+from judgesense.importers.sides import sides_of
 from judgesense.importers.values import SAME, fold, place_of
 from judgesense.importers.who import JUDGE, who
 from judgesense.text import join

@@ -83,7 +83,7 @@ def check(
         columns: for existing verdicts, other columns: ``{"item_id": "question"}``.
         map: words of the judge and of people to labels: ``{"good": "PASS"}``, or a scale's limits:
             ``{">=4": "PASS", "<4": "FAIL"}``.
-        positive: for a rubric, the label that a judge's 1, yes or true means.
+        positive: the label that 1, yes or true means.
         pick: the scorer or score to read, if a log of verdicts has several.
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without

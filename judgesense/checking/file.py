@@ -304,6 +304,7 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
         columns=columns,
         mapping=options.map,
         labels=options.answers or importer.labels,
+        positive=options.positive,
         is_log=name != "table",
     )
     if read and read[0].questions and not (people or options.pick):

@@ -27,6 +27,7 @@ class FileOptions:
     answers: Sequence[str] | None = None
     pick: str | None = None
     epsilon: float = EPSILON
+    positive: str | None = None
 
 
 @dataclass(frozen=True)

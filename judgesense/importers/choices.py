@@ -20,8 +20,17 @@ from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import cells_in
-from judgesense.importers.shape import order_in, sides_of
-from judgesense.importers.values import SAME, fold, is_tie, place_of, says_nothing, side_named
+from judgesense.importers.shape import order_in
+from judgesense.importers.sides import sides_of
+from judgesense.importers.values import (
+    SAME,
+    fold,
+    is_choice,
+    is_tie,
+    place_of,
+    says_nothing,
+    side_named,
+)
 from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
 
@@ -192,21 +201,26 @@ def concluded(rows: Rows, name: str, labels: tuple[str, ...]) -> Rows:
 
 
 def winners_of(
-    found: Columns, judged: Sequence[str], roles: Mapping[str, str]
+    found: Columns, judged: Sequence[str], people: Sequence[str], roles: Mapping[str, str]
 ) -> tuple[str, str] | None:
     """The columns with the systems by whose names a file without orders names its winners, if
-    these differ between rows."""
+    these differ between rows, or if other columns of verdicts or labels name the sides."""
     sides = sides_of(found)
     if sides is None or roles.get("order", ":") in found:
         return None
     systems = {fold(text) for name in sides for text in found[name].texts}
-    verdicts = WordCounts.of(found[judged[0]].texts).counts if judged[0] in found else {}
-    named = sum(count for word, count in verdicts.items() if word in systems)
-    return sides if len(systems) > 2 and 2 * named > sum(verdicts.values()) else None
+    used = [WordCounts.of(found[n].texts).counts for n in (*judged, *people) if n in found]
+    others = [
+        c for c in used if 2 * sum(n for w, n in c.items() if w in systems) <= sum(c.values())
+    ]
+    if len(others) == len(used) or not all(is_choice(words) for words in others):
+        return None
+    return sides if others or len(systems) > 2 else None
 
 
 def as_sides(rows: Rows, names: Sequence[str], sides: tuple[str, str]) -> Rows:
     """The rows with the names of two columns for the systems that their values name, and ties."""
+    words = sides if is_choice(map(fold, sides)) else ("model_a", "model_b")
     systems = [
         [fold(str(system)) for system in row]
         for row in zip(*(rows.columns[side] for side in sides), strict=True)
@@ -217,7 +231,7 @@ def as_sides(rows: Rows, names: Sequence[str], sides: tuple[str, str]) -> Rows:
             cells = zip(systems, columns[name], strict=True)
             named = [(side_named(value, pair), value) for pair, value in cells]
             columns[name] = [
-                sides[at] if at is not None else "tie" if is_tie(value) else value
+                words[at] if at is not None else "tie" if is_tie(value) else value
                 for at, value in named
             ]
     return Rows(columns, rows.places)

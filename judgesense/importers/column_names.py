@@ -224,8 +224,10 @@ class Column:
 
     @property
     def labels(self) -> bool:
-        """Whether its values look like labels: few, short, and repeated unless there are few."""
-        few = 0 < len(self.words) <= MOST_LABELS and max(map(len, self.words)) <= LONGEST
+        """Whether its values look like labels: few, short but for a rare text, and repeated unless
+        there are few."""
+        texts = sum(n for text, n in self.texts.items() if len(fold(text)) > LONGEST)
+        few = 0 < len(self.words) <= MOST_LABELS and 20 * texts <= self.filled
         return few and (self.filled > len(self.texts) or self.filled < 5) and not self.decimals
 
     @property
@@ -259,6 +261,11 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
             found[name].blank += len(rows)
         size += len(rows)
     return found, size
+
+
+def is_beside_label(found: Columns, name: str) -> bool:
+    """Whether a column is the score of a label: ``eval.tone.score`` beside ``eval.tone.label``."""
+    return name.endswith(".score") and f"{name[: -len('score')]}label" in found
 
 
 _ITEMS = (

@@ -11,10 +11,11 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import NOT_LABELS, Columns, plain
+from judgesense.importers.column_names import NOT_LABELS, Columns, is_beside_label, plain
 from judgesense.importers.columns import HUMAN, ITEM, TASK, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tool_tables import RAGAS
+from judgesense.importers.tools import CODE_NAMES
 from judgesense.importers.who import (
     JUDGE,
     PERSON,
@@ -35,7 +36,11 @@ def criteria_in(found: Columns, where: str) -> Criteria:
 
     Raises JudgeSenseError where no name says whose the other column of each criterion is.
     """
-    usable = {n: c for n, c in found.items() if c.labels or c.decimals or not c.filled}
+    usable = {
+        n: c
+        for n, c in found.items()
+        if (c.labels or c.decimals or not c.filled) and not is_beside_label(found, n)
+    }
     judged: dict[str, str] = {}
     people: dict[str, dict[str, str]] = {}
     others: dict[str, str] = {}
@@ -43,15 +48,24 @@ def criteria_in(found: Columns, where: str) -> Criteria:
         stem = subject(name)
         if not stem or re.search(r"\d", stem) or re.fullmatch(r"[a-z]|left|right", stem):
             continue
+        if who(name) == JUDGE and NOT_LABELS.fullmatch(plain(name)):
+            continue
         if who(name) == JUDGE:
             judged.setdefault(stem, name)
         elif who(name) == PERSON:
             people.setdefault(stem, {})[_without_subject(name, stem)] = name
         elif not NOT_LABELS.fullmatch(plain(name)):
             others.setdefault(stem, name)
-    if metrics := [name for name in found if plain(name) in RAGAS and found[name].filled]:
-        judged, others = {plain(name): name for name in metrics}, {}
-        return _paired(judged, people)
+    metrics = {plain(name): name for name in found if plain(name) in RAGAS and found[name].filled}
+    # Azure writes each score under its old name, gpt_tone, and its new one, which comes later.
+    azure = [match for name in sorted(found) if (match := _AZURE.fullmatch(name))]
+    metrics |= {match[1]: match[0] for match in azure if not CODE_NAMES.fullmatch(match[1])}
+    # LangSmith has a column for each evaluator, and for what people said.
+    evaluators = [n for n in usable if n.startswith("feedback.") and who(n) != PERSON]
+    if len({*map(subject, evaluators)} - {""}) == len(evaluators) > 1:
+        metrics |= {subject(name): name for name in evaluators}
+    if metrics:
+        return _paired(metrics, people)
     pairs = {stem: key for stem, key in matched(judged, people).items() if stem in people}
     if not judged and len(pairs := _meeting(found, others, people)) > 1:
         judged = {key: others[key] for key in pairs.values()}
@@ -64,6 +78,9 @@ def criteria_in(found: Columns, where: str) -> Criteria:
         own = {stem: {VERDICT: f"{stem}.label"} for stem in ends if f"{stem}.score" in found}
         return dict(sorted(own.items())) if len(own) > 1 else {}
     return _paired(judged, people)
+
+
+_AZURE = re.compile(r"outputs\.(\w+)\.(?:gpt_)?\1")
 
 
 def criteria_of(verdicts: Sequence[str], people: Sequence[str]) -> Criteria:
@@ -167,6 +184,8 @@ def by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]], named: str 
     """One row a criterion, which the column ``named`` names."""
     used = {named} | {name for of in pairs.values() for name in of.values()}
     used |= {name.partition(".")[0] for name in used if name not in rows.columns}
+    used |= {f"{name}_{what}" for name in used for what in ("result", "threshold")}
+    used |= {f"{name[: -len('label')]}score" for name in used if name.endswith(".label")}
     n, empty = len(pairs), [None] * len(rows)
     columns: dict[str, list[Any]] = {
         name: [value for value in values for _ in range(n)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,35 +20,11 @@ from judgesense.importers.values import (
     is_usual,
     place_of,
     says_nothing,
-    stated,
 )
 from judgesense.importers.who import names_defect
-from judgesense.importers.word_counts import WordCounts
+from judgesense.importers.word_counts import WordCounts, comparable, longer, states
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import join
-
-
-def comparable(ours: set[str], theirs: set[str]) -> bool:
-    """Whether two vocabularies, folded, share a word, mean the same (`SAME`), or one's words are
-    parts of the other's."""
-    same = any(all(place_of(w, family) is not None for w in ours | theirs) for family in SAME)
-    parts = longer(ours, theirs) or longer(theirs, ours)
-    return bool(ours & theirs or (ours and theirs and (same or parts)))
-
-
-def longer(short: Iterable[str], long: Iterable[str]) -> dict[str, str] | None:
-    """Each short label, folded -> the one long label that it is a word of; None where some label is
-    left over or two fit.
-
-    >>> longer(["send", "rewrite"], ["yes, send", "no, rewrite"])
-    {'send': 'yes, send', 'rewrite': 'no, rewrite'}
-    >>> longer(["correct", "wrong"], ["correct", "not correct"])
-    """
-    words = {label: {*re.findall(r"\w+", label)} for label in long}
-    fits = {one: [label for label in words if one in words[label]] for one in short}
-    found = {one: labels[0] for one, labels in fits.items() if len(labels) == 1}
-    whole = len(found) == len(fits) == len(words) == len({*found.values()}) > 1
-    return found if whole else None
 
 
 def concludes(column: Column, labels: Collection[str]) -> tuple[str, ...] | None:
@@ -76,14 +51,16 @@ def space_of(
     mapping: dict[str, str],
     notes: list[str],
     about: str = "",
+    positive: str | None = None,
 ) -> tuple[str, ...] | None:
     """The labels in order, after adding to ``mapping`` what makes two vocabularies one.
 
     The labels are people's, else those of the verdicts; None where neither shows any. Raises
     JudgeSenseError for numbers with fractions and for texts, with the flag that makes them labels.
-    ``about`` is the task, where the file names it.
+    ``about`` is the task, where the file names it, and ``positive`` the label that 1 or yes means.
     """
-    file = _Vocabularies.of(found, judged, people, where, mapping, notes)._replace(about=about)
+    file = _Vocabularies.of(found, judged, people, where, mapping, notes)
+    file = file._replace(about=about, positive=fold(positive or ""))
     if mapping:
         return _mapped(file)
     if file.scores:
@@ -132,6 +109,7 @@ class _Vocabularies(NamedTuple):
     mapping: dict[str, str]
     notes: list[str]
     about: str = ""
+    positive: str = ""
 
     @classmethod
     def of(
@@ -172,12 +150,6 @@ class _Vocabularies(NamedTuple):
         """Folded word and spelling in the columns of labels among some."""
         columns = (self.columns[name] for name in names if name in self.columns)
         return (pair for column in columns if column.labels for pair in column.words.items())
-
-
-def states(words: WordCounts, labels: tuple[str, ...]) -> bool:
-    """Whether most distinct answers state one of the labels."""
-    texts = words.spelled.values()
-    return bool(labels) and 2 * sum(stated(text, labels) in labels for text in texts) > len(texts)
 
 
 def _mapped(file: _Vocabularies) -> tuple[str, ...]:
@@ -350,10 +322,12 @@ def _on_a_defect(file: _Vocabularies) -> tuple[str, ...] | None:
     for codes, words, names in ((ours, theirs, file.judged), (theirs, ours, file.people)):
         sides = {place_of(word, _CODES): word for word in codes}
         defects = [word for word in words if names_defect(word)]
+        told = {names_defect(name) for name in (*names, file.about)} - {None}
+        if file.positive in words:
+            defects, told = [word for word in words if word != file.positive], {False}
         if {*sides} != {0, 1} or len(words) != 2 or len(defects) != 1:
             continue
         good = next(word for word in words if word not in defects)
-        told = {names_defect(name) for name in (*names, file.about)} - {None}
         pair = [words[good], words[defects[0]]]
         if len(told) != 1:
             spelled = [codes[sides[1]], codes[sides[0]]]

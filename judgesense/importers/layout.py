@@ -168,7 +168,7 @@ def _with_steps(
         _name_pairs(choices, found, roles)
         apply(choices)
         words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
-    elif sides := winners_of(found, judged, roles):
+    elif sides := winners_of(found, judged, asked, roles):
         apply(partial(as_sides, names=[*judged, *asked], sides=sides))
         notes.append(f"winners are named by {join([*map(repr, sides)])}")
     if not is_log and not options.has_cluster:

@@ -17,11 +17,11 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ADDED
-from judgesense.importers.label_space import comparable, concludes
+from judgesense.importers.label_space import concludes
 from judgesense.importers.roles import shares_words
 from judgesense.importers.scale import code_question, codes_of
-from judgesense.importers.shape import sides_of
-from judgesense.importers.values import fold, is_tie, side_named
+from judgesense.importers.sides import sides_of
+from judgesense.importers.values import fold, is_choice, is_tie, side_named
 from judgesense.importers.who import (
     JUDGE,
     PERSON,
@@ -33,6 +33,7 @@ from judgesense.importers.who import (
     tokens,
     who,
 )
+from judgesense.importers.word_counts import comparable
 from judgesense.tasks import is_scale
 from judgesense.text import join
 
@@ -111,10 +112,13 @@ def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     sure = any(who(n) == JUDGE or (n in found and found[n].is_share) for n in judged)
     sides = sides_of(found) or ()
     systems = [*dict.fromkeys(fold(text) for name in sides for text in found[name].texts)]
-    if len(systems) > 2 and 2 * len(verdicts & {*systems}) > len(verdicts):
-        # Each row compares two of several systems, which judges and people name.
+    by_name_of_system = len(systems) > 2 and 2 * len(verdicts & {*systems}) > len(verdicts)
+    if by_name_of_system or (len(systems) > 1 and is_choice(verdicts)):
+        # Each row compares two systems, which people name, and judges, or these name the sides.
         free = [n for n in found if n not in (*judged, *sides) and who(n) != JUDGE]
-        return [n for n in free if found[n].labels and _are_systems(found[n], systems)]
+        free = [n for n in free if plain(n) not in roles and not NOT_LABELS.fullmatch(plain(n))]
+        if named := [n for n in free if found[n].labels and _are_systems(found[n], systems)]:
+            return named
     return [
         name
         for name, column in found.items()

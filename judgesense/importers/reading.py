@@ -22,7 +22,8 @@ from judgesense.importers.recognise import looks_like_labels
 from judgesense.importers.roles import MOST_TASKS
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
 from judgesense.importers.shape import Step, only, through
-from judgesense.importers.values import with_other
+from judgesense.importers.values import is_label, with_other
+from judgesense.tasks import UNCLEAR
 from judgesense.text import join, plural_s, sentence
 
 _SHOWN = {
@@ -71,9 +72,11 @@ def understand(
     *,
     labels: Sequence[str] | None = None,
     is_log: bool = False,
+    positive: str | None = None,
     **given: Any,
 ) -> FileReading:
     """How a file is read; ``labels`` and what else is ``given`` to `lay_out` is taken as it is.
+    ``positive`` is the label that 1, yes or true means.
 
     In a log of another tool people's labels are inside other columns (``metadata.label``). Raises
     JudgeSenseError as `lay_out`, and for labels that cannot be compared.
@@ -88,7 +91,7 @@ def understand(
     notes += [each.text for each in scores]
     tasks: dict[str, Vocabulary] = {}
     if space is None and not words:
-        tasks = _tasks(read, layout, scores, where, notes)
+        tasks = _tasks(read, layout, scores, where, notes, positive)
         if not tasks:
             judged, words = at_a_cut(found, judged, people, roles, scores, where, notes)
     left_out = [task for task, vocabulary in tasks.items() if vocabulary.labels is None]
@@ -97,10 +100,16 @@ def understand(
         space, tasks = spaces.pop(), {}
     if space is None and not tasks and (people or not is_log):
         told = found.get(roles.get("task", "task"), Column()).texts
-        space = space_of(found, judged, people, where, words, notes, " ".join(told))
+        space = space_of(found, judged, people, where, words, notes, " ".join(told), positive)
         if not given.get("mapping"):
             rows = through(layout.steps(), read())
             require_same_side(rows, judged, people, words, where, notes)
+    known = [space or (), *(each.labels or () for each in tasks.values())]
+    if positive and all(is_label(positive, each) == UNCLEAR for each in known):
+        raise JudgeSenseError(
+            f"{where}: --positive {positive!r} is none of the labels "
+            f"{', '.join(dict.fromkeys(label for each in known for label in each))}"
+        )
     if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
         space = tuple(label for label in LABELS if label in space or label != "tie")
     task = roles.get("task", "task")
@@ -179,6 +188,7 @@ def _tasks(
     scores: Sequence[ScoresOfJudge],
     where: str,
     notes: list[str],
+    positive: str | None,
 ) -> dict[str, Vocabulary]:
     """The labels of each task of a file with several; none for a file with one.
 
@@ -199,7 +209,7 @@ def _tasks(
         scored = [each for each in scores if each.task == task]
         try:
             mapping = cut_at(found, layout.judged, people, scored, where, notes)
-            labels = space_of(found, layout.judged, people, where, mapping, notes, task)
+            labels = space_of(found, layout.judged, people, where, mapping, notes, task, positive)
             labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
             tasks[task] = Vocabulary(labels, mapping)
             if labels is None:

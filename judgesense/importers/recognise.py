@@ -22,7 +22,7 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, values_in
-from judgesense.importers.label_space import concludes, states
+from judgesense.importers.label_space import concludes
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.people_columns import (
     ask_codes,
@@ -31,17 +31,18 @@ from judgesense.importers.people_columns import (
     with_final,
 )
 from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
-from judgesense.importers.shape import sides_of
+from judgesense.importers.sides import sides_of
 from judgesense.importers.values import fold, is_usual
 from judgesense.importers.who import (
     JUDGE,
     PERSON,
     akin,
+    is_final,
     is_perhaps_person,
     subject,
     who,
 )
-from judgesense.importers.word_counts import WordCounts
+from judgesense.importers.word_counts import WordCounts, states
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -146,6 +147,11 @@ def recognise(
             f"--verdict {judged[0]} and --human {asked[0]} look swapped. You may have meant "
             f"--verdict {asked[0]} --human {judged[0]}"
         )
+    if constant := next((name for name in asked if name[:1] == ":"), None):
+        raise JudgeSenseError(
+            f"{where}: --columns gold={constant}: a constant is no label of people; name their "
+            "column, or leave gold out"
+        )
     left = {name: column for name, column in found.items() if name not in judged}
     named = judged or [n for n in found if plain(n) in VERDICTS or who(n) == JUDGE]
     asked = asked or people_columns(
@@ -165,6 +171,11 @@ def recognise(
         ask_codes(found, judged, where)
     if not (people or is_log):
         asked = with_final(found, judged, asked, notes)
+    elif asked[2:] and (final := [name for name in asked if is_final(name)]):
+        notes.append(
+            f"{join([*map(repr, final)])} decides where it has a label. For the majority of all, "
+            "leave it out of --human"
+        )
     if ranked := [name for name in found if _are_rankings(found[name])]:
         raise JudgeSenseError(
             f"{where}: {join([*map(repr, ranked)])} rank answers ({found[ranked[0]].shown}), and a "

@@ -60,6 +60,9 @@ def roles_of(
                     )
                     continue
                 roles[target] = by_name.pop(key)
+    models = [n for n in by_name.values() if _JUDGES_MODEL.fullmatch(plain(n)) and found[n].labels]
+    if "judge" not in roles and len(judged) == len(models) == 1:
+        roles["judge"] = models[0]
     if "order" not in roles and (order := _order_of(found, judged, used)):
         roles["order"] = order
     for target in TARGETS:
@@ -75,6 +78,10 @@ def roles_of(
         roles.setdefault(target, f":{value}")
     _name_items({n: c for n, c in found.items() if n not in used}, found, roles, where)
     return roles
+
+
+_JUDGES_MODEL = re.compile(r"(.*_)?(judge|grader|evaluator|scorer)_?(.*_)?(model|llm)(_name|_id)?")
+"""The name of a column with the model of a judge."""
 
 
 def _order_of(found: Columns, judged: Sequence[str], used: Collection[str]) -> str | None:

@@ -19,7 +19,6 @@ from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
 from judgesense.importers.column_names import MOST_LABELS, plain
-from judgesense.importers.label_space import comparable
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tools import (
     CODE,
@@ -35,6 +34,7 @@ from judgesense.importers.tools import (
 )
 from judgesense.importers.values import fold, number_in, parsed, word_of
 from judgesense.importers.who import JUDGE, matched, tokens, who
+from judgesense.importers.word_counts import comparable
 from judgesense.text import join, plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
@@ -196,8 +196,9 @@ def _tasks_of_people(
         ]
         if judges := [pair for pair in fits if who(pair[1]) == JUDGE]:
             fits = judges  # Beside a scorer that only counts: LLMJudgeScorer.
+        named = all(_PERSON.match(name) for name, _ in fits)
         for pair in fits:
-            if all(sum(each in other for other in fits) == 1 for each in pair):
+            if all(sum(each in other for other in fits) == 1 for each in pair[: 2 - named]):
                 tasks[pair[0]] = pair[1]
     for name, task in tasks.items():
         if task not in (None, name):
@@ -210,6 +211,10 @@ def _tasks_of_people(
                 "and are not used; give both the same name, or choose one with --pick"
             )
     return tasks
+
+
+_PERSON = re.compile(r"(annotator|reviewer|rater)[ _.:-]", re.IGNORECASE)
+"""The name of a score that is a person's, not a criterion's."""
 
 
 def _words_by_name(scores: list[Score]) -> dict[str, set[str]]:
@@ -287,8 +292,8 @@ def _scores(path: Path, items: Items) -> Iterator[Score]:
             item = record.place.rpartition(" ")[2] if named is None else str(named)
             part = field_of(values, "part") if own else None
             error = field_of(values, "error")
-            who = field_of(values, "who") or "1"
-            task = re.sub(r"^wandb\.(annotation|runnable)\.", "", str(name)).partition(":")[0]
+            who = field_of(values, "who") or (name if kind == "HUMAN" else "1")
+            task = re.sub(r"^wandb\.(?:annotation|runnable)\.([^:]*).*", r"\1", str(name))
             model = field_of(values, "model")
             # Langfuse numbers the categories of a label in the order of its configuration.
             coded = values.get("dataType") == "CATEGORICAL"

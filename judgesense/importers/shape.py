@@ -20,17 +20,25 @@ from judgesense.importers.column_names import (
     Column,
     Columns,
     columns_of,
+    is_beside_label,
     item_of,
     plain,
 )
 from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
+from judgesense.importers.sides import (
+    SIDE,
+    chosen,
+    higher,
+    one_hot,
+    scored_sides,
+    sides_of,
+)
 from judgesense.importers.summary_rows import SummaryRows
 from judgesense.importers.tool_tables import BY_PEOPLE, table_of_tool
 from judgesense.importers.values import (
     SAME,
     fold,
-    is_usual,
     parsed,
     place_of,
 )
@@ -41,15 +49,6 @@ from judgesense.text import join, plural_s
 Step = Callable[[Rows], Rows]
 
 _INDEX = re.compile(r"\s*|unnamed[: _]*\d+.*|__index_level_\d+__", re.IGNORECASE)
-SIDES = (
-    ("shown_first", "shown_second"),
-    ("model_a", "model_b"),
-    ("generator_1", "generator_2"),
-    ("system_a", "system_b"),
-    ("model_1", "model_2"),
-)
-"""Names of the columns with the names of the two systems that are compared."""
-
 _FORWARD = (
     "ab original orig normal forward first straight unswapped 1 g1 game1 round1 normale "
     "ursprünglich directo directa direct directe originale 正順 正序 順 原順 元順 정순"
@@ -148,6 +147,10 @@ def shape_of(
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
         shape.steps.append(lambda rows: _with(rows, nested, parsed))
         found = columns_of(shape.rows(read()))[0]
+    if hot := {} if named else one_hot(found, shape.rows(read())):
+        shape.steps.append(lambda rows: chosen(rows, hot))
+        found = columns_of(shape.rows(read()))[0]
+        shape.notes += [f"{join([*map(repr, of.values())])} are one choice" for of in hot.values()]
     sides = sides_of(found) or ()
     others = {name: column for name, column in found.items() if name not in sides}
     judges = {name for name in found if plain(name) in ROLES["judge"].split()}
@@ -170,6 +173,7 @@ def _add_criteria(shape: Shape, found: Columns, pairs: Criteria) -> None:
     shape.notes.append(f"each criterion is a task: {join([*parts])}")
     used = {name for of in pairs.values() for name in of.values()}
     more = [n for n in found if who(n) == JUDGE and subject(n) in pairs and n not in used]
+    more = [n for n in more if found[n].labels and not is_beside_label(found, n)]
     if more:
         shape.notes.append(
             f"{join([*map(repr, more)])} {'are' if more[1:] else 'is'} not used: of each "
@@ -183,7 +187,14 @@ def _add_criteria(shape: Shape, found: Columns, pairs: Criteria) -> None:
 
 def _add_orders(shape: Shape, found: Columns, read: Callable[[], Iterable[Rows]]) -> None:
     """Add the step of a file in both option orders, or of a tool's table."""
-    if orders := _both_orders(found):
+    if scored := scored_sides(found):
+        shape.steps.append(lambda rows: higher(rows, scored))
+        shape.notes.append(
+            f"the higher of {join([*map(repr, scored)])} is the judge's choice; equal scores are a "
+            "tie"
+        )
+        shape.added = {"raw_decision": VERDICT, "judge": f":{SIDE.fullmatch(scored[0])[1]}"}  # type: ignore[index]
+    elif orders := _both_orders(found):
         pairs = {order: {VERDICT: name} for order, name in zip(ORDERS, orders, strict=True)}
         shape.steps.append(lambda rows: by_criterion(rows, pairs, ORDER))
         shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
@@ -331,33 +342,6 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
         chosen = any(place_of(word, SAME[1]) is not None or word in sides for word in shared)
         if chosen or not {*tokens(pair[0])} & _ORDINAL:
             return pair[0], pair[1]
-    return None
-
-
-def sides_of(found: Columns) -> tuple[str, str] | None:
-    """The columns with the names of the two systems that are compared: of usual names, or of names
-    that end in A and B, whose values are the same few names. Columns of yes and no are verdicts."""
-    by_name = {plain(name): name for name, column in found.items() if column.sides is None}
-    if usual := next(
-        ((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None
-    ):
-        return usual
-    ends: dict[str, str] = {}
-    for name, column in found.items():
-        *words, last = tokens(name) or [""]
-        is_end = last in ("a", "b", "left", "right") or (
-            last in ("1", "2") and subject(" ".join(words))
-        )
-        if words and is_end and column.labels and who(name) != PERSON:
-            ends.setdefault(last, name)
-    pairs = [
-        (ends[a], ends[b]) for a, b in ("ab", "12", ("left", "right")) if {a, b} <= ends.keys()
-    ]
-    for pair in pairs:
-        one, two = (found[name].words.keys() for name in pair)
-        same = len(one & two) > 1 or (len(one) == len(two) == 1 and one != two)
-        if same and not is_usual(one | two):
-            return pair
     return None
 
 

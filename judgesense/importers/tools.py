@@ -9,12 +9,27 @@ evals, and the ``scores`` of Braintrust and Weave evaluations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgesense.importers.column_names import NOT_LABELS, plain
+from judgesense.importers.annotation_tools import (
+    argilla,
+    argilla_columns,
+    below,
+    inside,
+    label_studio,
+    labelbox,
+    listed,
+    prodigy,
+)
 from judgesense.importers.values import SAME, fold, place_of
-from judgesense.importers.who import JUDGE, PERSON, tokens, who
+from judgesense.importers.who import (
+    PERSON,
+    is_criterion,
+    person_at_edge,
+    subject,
+    who,
+)
 
 NESTED = (
     "info.assessments",
@@ -61,7 +76,8 @@ PEOPLE = re.compile(
 """Kinds and sources of a score that a person gave, and names of such events."""
 _BY_PERSON = re.compile(
     r"(.*[^a-z])?(human|expert|annotator|reviewer|sme)([ _.-]*(review|label|feedback|annotation"
-    r"|score|rating|grade|verdict|judge?ment|eval(uation)?))?",
+    r"|score|rating|grade|verdict|judge?ment|eval(uation)?))?(\s*[:/|]\s*.*)?"
+    r"|(annotator|reviewer|rater)[ _.:-]+.*",
     re.IGNORECASE,
 )
 """Names of a score that a person gave, unlike ``human_likeness``."""
@@ -74,7 +90,7 @@ CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
 
 CODE_NAMES = re.compile(
     r"(.*[ _.])?(levenshtein|bleu|rouge|meteor|edit_?distance|exact_?match|(is|valid)_json"
-    r"|json_(is_)?valid|latency|token_?count|length_?(check|scorer)|regex)(\W|_|\d|ratio|score|l)*",
+    r"|json_(is_)?valid|latency|token_?count|length_?(check|scorer)|regex|f1|gleu|chrf)(\W|_|\d|ratio|score|l)*",
     re.IGNORECASE,
 )
 """Names of scores that code computes."""
@@ -107,15 +123,6 @@ KEYS = (
 """Columns of which a file of scores has one set; a star stands for any name."""
 
 
-def inside(values: Mapping[str, Any], path: str) -> Any:
-    """What a path reaches, also where a name has dots: ``attributes.gen_ai.evaluation.name``."""
-    if path in values:
-        return values[path]
-    first, _, rest = path.partition(".")
-    inner = values.get(first)
-    return inside(inner, rest) if rest and isinstance(inner, Mapping) else None
-
-
 def field_of(values: Mapping[str, Any], field: str) -> Any:
     """A part of a score, by the first of its names that has a value."""
     found = (inside(values, name) for name in FIELDS[field].split())
@@ -138,25 +145,28 @@ def kind_of(values: Mapping[str, Any], name: object) -> str:
         emoji = fold(str(field_of(values, "value")))
         return "CODE" if place_of(emoji, SAME[0]) is None else "HUMAN"
     unsaid = kind in ("", "gen_ai.evaluation.result")
-    return "HUMAN" if unsaid and _BY_PERSON.fullmatch(str(name)) else kind
+    by_person = _BY_PERSON.fullmatch(str(name)) or (
+        person_at_edge(str(name)) in ("human", "expert", "sme") and is_criterion(subject(str(name)))
+    )
+    return "HUMAN" if unsaid and by_person else kind
 
 
 def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The scores in a row of an export, each as an object with the names of `FIELDS`."""
     if isinstance(row.get("data"), Mapping) and "annotations" in row:
-        yield from _label_studio(row)
+        yield from label_studio(row)
         return
     if {"responses", "suggestions"} <= row.keys():
-        yield from _argilla(row)
+        yield from argilla(row)
         return
     if isinstance(held := row.get("automatedEvaluationResult"), Mapping):
         yield from _bedrock(held)
         return
     if isinstance(row.get("data_row"), Mapping) and "projects" in row:
-        yield from _labelbox(row)
+        yield from labelbox(row)
         return
     if questions := [n[: -len(_RESPONSES)] for n in row if n.endswith(_RESPONSES)]:
-        yield from _argilla_columns(row, questions)
+        yield from argilla_columns(row, questions)
         return
     if "spec" in row or "final_report" in row or "sample_id" in row:
         yield from _openai_evals(row)
@@ -164,12 +174,15 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if "op_name" in row and isinstance(held := inside(row, "output.scores"), Mapping):
         yield from _by_name(held)
     if {"answer", "_task_hash"} <= row.keys():
-        yield from _prodigy(row)
+        yield from prodigy(row)
         return
     for path in NESTED:
         held = inside(row, path)
         if isinstance(held, Mapping) and path == "scores":
-            yield from _by_name(held)
+            by_person = _reviewed(row)
+            for score in _by_name(held):
+                kind = {"annotator_kind": "HUMAN"} if score["name"] in by_person else {}
+                yield {**score, **kind}
             return
         if isinstance(held, list):
             yield from (one for each in held if isinstance(each, Mapping) for one in _of_each(each))
@@ -193,8 +206,8 @@ def _of_each(score: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _bedrock(held: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The metrics of an evaluation job of Amazon Bedrock."""
-    for one in filter(lambda each: isinstance(each, Mapping), _listed(held.get("scores"))):
-        details = [each for each in _listed(one.get("evaluatorDetails")) if each]
+    for one in filter(lambda each: isinstance(each, Mapping), listed(held.get("scores"))):
+        details = [each for each in listed(one.get("evaluatorDetails")) if each]
         said = details[0] if details and isinstance(details[0], Mapping) else {}
         yield {
             "name": str(one.get("metricName")).removeprefix("Builtin."),
@@ -204,54 +217,16 @@ def _bedrock(held: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         }
 
 
-def _labelbox(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The choices of people in an export of Labelbox, and a judge's in the metadata of the row."""
-    for each in _listed(row.get("metadata_fields")):
-        name = str(each.get("schema_name")) if isinstance(each, Mapping) else ""
-        if who(name) == JUDGE and not NOT_LABELS.fullmatch(plain(name)) and not _of_model(name):
-            yield {"name": name, "value": each.get("value"), "annotator_kind": "LLM"}
-    projects = [*row["projects"].values()] if isinstance(row["projects"], Mapping) else []
-    for label in _below({"projects": projects}, ("projects", "labels")):
-        for chosen in _below(label.get("annotations"), ("classifications",)):
-            answer = chosen.get("radio_answer")
-            if isinstance(answer, Mapping):
-                yield {
-                    "name": chosen.get("name"),
-                    "value": answer.get("value") or answer.get("name"),
-                    "annotator_kind": "HUMAN",
-                    "created_by": inside(label, "label_details.created_by"),
-                    "updated_at": inside(label, "label_details.updated_at"),
-                }
-
-
-def _of_model(name: str) -> bool:
-    """Whether a name is of a judge's model or prompt, not of its verdict."""
-    return tokens(name)[-1] in ("model", "version", "prompt")
-
-
 def rows_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The rows of a line of an export: the events of OpenTelemetry's OTLP/JSON, or the line."""
-    for record in _below(row, ("resourceLogs", "scopeLogs", "logRecords")):
+    for record in below(row, ("resourceLogs", "scopeLogs", "logRecords")):
         yield {**record, "attributes": _attributes(record)}
-    for span in _below(row, ("resourceSpans", "scopeSpans", "spans")):
-        for event in _below(span, ("events",)):
+    for span in below(row, ("resourceSpans", "scopeSpans", "spans")):
+        for event in below(span, ("events",)):
             attributes = _attributes(span) | _attributes(event)
             yield {**span, **event, "eventName": event.get("name"), "attributes": attributes}
     if not row.keys() & {"resourceLogs", "resourceSpans"}:
         yield {**row, "attributes": _attributes(row)} if "attributes" in row else row
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _below(held: Any, path: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The objects in the lists along a path."""
-    if isinstance(held, Mapping) and not path:
-        yield held
-    elif isinstance(held, Mapping):
-        for each in _listed(held.get(path[0])):
-            yield from _below(each, path[1:])
 
 
 def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,9 +236,16 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
         return dict(held)
     return {
         str(each["key"]): next(iter(each["value"].values()), None)
-        for each in _listed(held)
+        for each in listed(held)
         if isinstance(each, Mapping) and isinstance(each.get("value"), Mapping) and "key" in each
     }
+
+
+def _reviewed(row: Mapping[str, Any]) -> set[object]:
+    """The scores that somebody gave in the application of Braintrust, by what its audit says."""
+    edits = (each for each in listed(row.get("audit_data")) if isinstance(each, Mapping))
+    paths = [inside(each, "audit_data.path") for each in edits if each.get("source") == "app"]
+    return {path[1] for path in map(listed, paths) if path[:1] == ["scores"] and len(path) > 1}
 
 
 def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -294,102 +276,3 @@ def _openai_evals(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"name": name, "value": picked, "annotator_kind": "LLM"}
     if row["type"] == "match":
         yield {"name": name, "value": data.get("expected"), "annotator_kind": "HUMAN"}
-
-
-def _argilla(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """People's responses to each question of a record of Argilla, and models' suggestions; older
-    exports list them."""
-    given: list[tuple[str, str, Any]] = []
-    for kind, key in (("HUMAN", "responses"), ("LLM", "suggestions")):
-        held = row[key]
-        for question, each in held.items() if isinstance(held, Mapping) else ():
-            given += [(kind, question, one) for one in (each if isinstance(each, list) else [each])]
-        for one in _listed(held):
-            values = one.get("values") if isinstance(one, Mapping) else None
-            if isinstance(values, Mapping):
-                given += [(kind, question, {**one, **each}) for question, each in values.items()]
-            elif isinstance(one, Mapping):
-                given.append((kind, str(one.get("question_name") or one.get("question")), one))
-    for kind, question, one in given:
-        if isinstance(one, Mapping) and one.get("status") not in ("discarded", "draft"):
-            value, who_said = one.get("value"), one.get("user_id") or one.get("agent")
-            yield {
-                "name": question,
-                "value": value,
-                "annotator_kind": kind,
-                "user_id": who_said,
-                "model_version": one.get("agent"),
-            }
-
-
-def _argilla_columns(
-    row: Mapping[str, Any], questions: Sequence[str]
-) -> Iterator[Mapping[str, Any]]:
-    """The same of a record that is flattened into columns."""
-    people, models = dict[str, Any](), dict[str, Any]()
-    for name in questions:
-        parts = (_listed(row.get(f"{name}.responses{end}")) for end in ("", ".users", ".status"))
-        people[name] = [
-            {"value": value, "user_id": user, "status": status}
-            for value, user, status in zip(*parts, strict=False)
-        ]
-        models[name] = {
-            "value": row.get(f"{name}.suggestion"),
-            "agent": row.get(f"{name}.suggestion.agent"),
-        }
-    models = {name: each for name, each in models.items() if each["value"] is not None}
-    yield from _argilla({"responses": people, "suggestions": models})
-
-
-def _prodigy(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A person's answer to a task of Prodigy, and what the task says of a judge's verdict."""
-    chosen = row.get("accept", [row["answer"]])
-    if row["answer"] != "ignore" and isinstance(chosen, list) and len(chosen) == 1:
-        person = row.get("_annotator_id") or row.get("_session_id")
-        given = {"name": "choice", "value": chosen[0], "annotator_kind": "HUMAN"}
-        yield {**given, "user_id": person, "updated_at": row.get("_timestamp")}
-    told = {**row, **(row["meta"] if isinstance(row.get("meta"), Mapping) else {})}
-    verdicts = {
-        name: value
-        for name, value in told.items()
-        if who(name) == JUDGE
-        and not NOT_LABELS.fullmatch(plain(name))
-        and not _of_model(name)
-        and isinstance(value, (str, bool, int, float))
-    }
-    model = next((value for name, value in told.items() if tokens(name)[-1:] == ["model"]), None)
-    for name, value in verdicts.items():
-        said = {"name": "choice", "value": value, "annotator_kind": "LLM"}
-        yield {
-            **said,
-            "model_version": name if model is None or verdicts.keys() - {name} else model,
-        }
-
-
-def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """People's annotations and models' predictions of a task of Label Studio."""
-    for kind, key in (("HUMAN", "annotations"), ("LLM", "predictions")):
-        for given in _listed(row.get(key)):
-            if not isinstance(given, Mapping) or given.get("was_cancelled"):
-                continue
-            who = given.get("completed_by")
-            who = who.get("email") or who.get("id") if isinstance(who, Mapping) else who
-            for result in _listed(given.get("result")):
-                value = result.get("value") if isinstance(result, Mapping) else None
-                if isinstance(value, Mapping):
-                    held = next(
-                        (
-                            value[n]
-                            for n in ("choices", "rating", "number", "text", "selected")
-                            if n in value
-                        ),
-                        None,
-                    )
-                    yield {
-                        "name": result.get("from_name"),
-                        "value": held[0] if isinstance(held, list) and len(held) == 1 else held,
-                        "annotator_kind": kind,
-                        "completed_by": who,
-                        "model_version": given.get("model_version"),
-                        "updated_at": given.get("updated_at"),
-                    }

@@ -223,6 +223,12 @@ def place_of(word: str, family: tuple[str, ...]) -> int | None:
     return place
 
 
+def is_choice(words: Iterable[str]) -> bool:
+    """Whether folded words are of a choice between two: both sides, and perhaps ties."""
+    places = {place_of(word, SAME[1]) for word in words}
+    return places >= {0, 1} and None not in places
+
+
 def is_tie(text: object) -> bool:
     """Whether a cell of a choice between two says that they are equal."""
     return place_of(fold(str(text)), SAME[1]) == 2

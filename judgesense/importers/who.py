@@ -110,6 +110,8 @@ def who(name: str) -> str | None:
     ('judge', 'person', 'judge', 'person', None)
     """
     words = tokens(name)
+    if "qa" in words and any(_is_one(word, _CRITERIA) for word in words):
+        words.remove("qa")  # Question answering: QA Correctness.
     for kinds, named in ((_MODELS, JUDGE), (_PEOPLE, PERSON), (_JUDGES, JUDGE)):
         if any(_is_one(word, kinds) for word in words):
             return named

@@ -85,7 +85,9 @@ class WordCounts(NamedTuple):
         words = tuple(self.spelled[word] for word in short)
         kept: dict[str, str] = {}
         for word in common:
-            if word not in short and len(words) > 1 and stated(self.spelled[word], words) in words:
+            if (word not in short and len(words) > 1) and (
+                len(word) > LONGEST or stated(self.spelled[word], words) in words
+            ):
                 continue
             if self.counts[word] < RARE * total and is_near(word, kept):
                 continue
@@ -201,3 +203,32 @@ def _inflects(word: str, others: Iterable[str]) -> bool:
         place == place_of(other, SAME[0]) and (word.startswith(other) or other.startswith(word))
         for other in others
     )
+
+
+def comparable(ours: set[str], theirs: set[str]) -> bool:
+    """Whether two vocabularies, folded, share a word, mean the same (`SAME`), or one's words are
+    parts of the other's."""
+    same = any(all(place_of(w, family) is not None for w in ours | theirs) for family in SAME)
+    parts = longer(ours, theirs) or longer(theirs, ours)
+    return bool(ours & theirs or (ours and theirs and (same or parts)))
+
+
+def longer(short: Iterable[str], long: Iterable[str]) -> dict[str, str] | None:
+    """Each short label, folded -> the one long label that it is a word of; None where some label is
+    left over or two fit.
+
+    >>> longer(["send", "rewrite"], ["yes, send", "no, rewrite"])
+    {'send': 'yes, send', 'rewrite': 'no, rewrite'}
+    >>> longer(["correct", "wrong"], ["correct", "not correct"])
+    """
+    words = {label: {*re.findall(r"\w+", label)} for label in long}
+    fits = {one: [label for label in words if one in words[label]] for one in short}
+    found = {one: labels[0] for one, labels in fits.items() if len(labels) == 1}
+    whole = len(found) == len(fits) == len(words) == len({*found.values()}) > 1
+    return found if whole else None
+
+
+def states(words: WordCounts, labels: tuple[str, ...]) -> bool:
+    """Whether most distinct answers state one of the labels."""
+    texts = words.spelled.values()
+    return bool(labels) and 2 * sum(stated(text, labels) in labels for text in texts) > len(texts)

@@ -172,6 +172,56 @@ def manifest() -> str:
     return jsonl(people + [labelled(n + 12, said, "no") for n, said in enumerate(SAID)])
 
 
+def braintrust() -> str:
+    def row(n: int) -> Row:
+        scores = {"Factuality": int(SAID[n]), "ExactMatch": 0.5, "Dana": int(TRUE[n])}
+        path = {"action": "merge", "path": ["scores", "Dana"]}
+        audit = [{"source": "api", "audit_data": {"action": "upsert"}}]
+        audit += [{"source": "app", "audit_data": path}]
+        return {"id": f"s{n}", "input": f"q {n}", "scores": scores, "audit_data": audit}
+
+    return json.dumps([row(n) for n in range(12)])
+
+
+def scores_of_a_person() -> str:
+    names = {"Factuality": SAID, "Human: acceptable": TRUE}
+    return jsonl(
+        [
+            {"id": f"s{n}", "input": f"q {n}", "scores": {k: int(v[n]) for k, v in names.items()}}
+            for n in range(12)
+        ]
+    )
+
+
+def models_beside_sides() -> str:
+    sides = [("v12", "v13") if n % 2 else ("v13", "v12") for n in range(12)]
+    people = [pair[not true].upper() for pair, true in zip(sides, TRUE, strict=True)]
+    judge = words("Left", "Right", SAID)
+    people[2], judge[0] = "tie", "Left"
+    people[0], judge[2] = sides[0][0] + " ", "Same"
+    left, right = zip(*sides, strict=True)
+    return lines("#,Left,Right,Left answer,Gemini prefers,Hanna,Wei", left, right,
+                 [f"Answer {n}" for n in range(12)], judge, people, people, sep=",")  # fmt: skip
+
+
+def marks_of_winners() -> str:
+    marks = [("1", "0", "0") if true else ("0", "1", "0") for true in TRUE]
+    judge = words("[[A]]", "[[B]]", SAID)
+    marks[0], judge[0] = ("0", "0", "1"), "[[C]]"
+    names = "winner_model_a,winner_model_b,winner_tie,gpt4_verdict"
+    return lines(f"id,model_a,model_b,{names}",
+                 ["m", "k"] * 6, ["n", "l"] * 6, *zip(*marks, strict=True),
+                 judge, sep=",")  # fmt: skip
+
+
+def scores_of_both_sides() -> str:
+    a, b = words("8", "4", SAID), ["6"] * 12
+    people = words("A", "b")
+    people[0], a[0] = "tie", "6"
+    return lines("ID;Prompt;GPT-4o score A;GPT-4o score B;My preference;Sure?",
+                 [f"p{n}" for n in range(12)], a, b, people, ["2", "1"] * 6)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("export", "suffix"),
     [
@@ -188,6 +238,11 @@ def manifest() -> str:
         (labelbox, "ndjson"),
         (columns_of_argilla, "jsonl"),
         (manifest, "manifest"),
+        (braintrust, "json"),
+        (scores_of_a_person, "jsonl"),
+        (models_beside_sides, "csv"),
+        (marks_of_winners, "csv"),
+        (scores_of_both_sides, "csv"),
     ],
 )
 def test_people_and_judge_are_who_they_are(
@@ -251,7 +306,7 @@ def corrected(n: int) -> Row:
                 "judge": ["FAITHFUL", "HALLUCINATED"][SAID[n]],
             },
             "--map 0=HALLUCINATED,1=FAITHFUL",
-            {"map": {"1": "HALLUCINATED", "0": "FAITHFUL"}},
+            {"positive": "hallucinated"},
             RIGHT,
         ),
         (
@@ -345,6 +400,82 @@ def test_a_scale_in_words_is_ordered(tmp_path: Path) -> None:
     assert (entry["n"], entry["accuracy"]) == (24, 0.5)
     # Quadratic: half of the verdicts are one level off.
     assert entry["kappa"] == pytest.approx(0.8525, abs=1e-4)
+
+
+def test_scores_of_azure_have_two_names_and_no_people(tmp_path: Path) -> None:
+    def score(name: str, value: float) -> Row:
+        last = {name: value, f"gpt_{name}": value, f"{name}_result": "pass", f"{name}_threshold": 3}
+        return {f"outputs.{name}.{key}": said for key, said in last.items()}
+
+    rows = [
+        {"inputs.query": f"q {n}", **score("tone", n % 3 + 3.0), **score("relevance", 5 - n % 2)}
+        | {"outputs.f1_score.f1_score": 0.25, "outputs.f1_score.f1_result": "fail"}
+        for n in range(12)
+    ]
+    rows[3]["outputs.tone.tone"] = rows[3]["outputs.tone.gpt_tone"] = None
+    found, result = checked(rows, tmp_path)
+    assert found == {}
+    shares = {c["task"]: c["checks"]["readable"]["estimate"] for c in result.trust}
+    assert shares == {"tone": pytest.approx(11 / 12), "relevance": 1.0}
+
+
+def test_a_label_goes_before_its_score(tmp_path: Path) -> None:
+    def said(prefix: str, flags: list[bool], n: int) -> Row:
+        held = {"label": words("correct", "incorrect", flags)[n], "score": float(flags[n])}
+        tone = {"label": words("polite", "rude", flags)[n], "score": float(flags[n])}
+        parts = {"QA Correctness": held, "Tone": tone}
+        return {f"{prefix}.{k}.{at}": v for k, each in parts.items() for at, v in each.items()}
+
+    rows = [
+        {"context.span_id": f"s{n}", "attributes.llm.model_name": "gpt-4o"}
+        | said("eval", SAID, n)
+        | said("annotation", TRUE, n)
+        for n in range(12)
+    ]
+    found, _ = checked(rows, tmp_path)
+    right = {task: each["accuracy"] for (task, _), each in found.items()}
+    assert right == {"correctness": pytest.approx(RIGHT), "tone": pytest.approx(RIGHT)}
+
+
+def test_evaluators_of_langsmith_are_criteria(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "feedback.correctness": float(SAID[n]), "feedback.brevity": float(n % 2)}
+        | {"feedback.human_correctness": float(TRUE[n]) if n else None}
+        for n in range(12)
+    ]
+    found, result = checked(rows, tmp_path)
+    ((task, _), entry) = found.popitem()
+    assert (task, entry["n"], entry["accuracy"]) == ("correctness", 11, pytest.approx(7 / 11))
+    assert {card["task"] for card in result.trust} == {"correctness", "brevity"}
+
+
+def test_a_judge_is_named_by_its_model(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "meta": {"judge_model": "gpt-4.1"}, "llm_verdict": "yn"[SAID[n]], "human": "y"}
+        for n in range(12)
+    ]
+    _, result = checked(rows, tmp_path)
+    assert [card["judge"] for card in result.trust] == ["gpt-4.1"]
+
+
+def test_a_constant_is_no_label(tmp_path: Path) -> None:
+    rows = [{"id": n, "human": "yn"[TRUE[n]], "judge": "yn"[SAID[n]]} for n in range(12)]
+    with pytest.raises(JudgeSenseError, match="constant"):
+        checked(rows, tmp_path, columns={"gold": ":"})
+    with pytest.raises(JudgeSenseError, match="none of the labels"):
+        checked(rows, tmp_path, positive="good")
+
+
+def test_who_decides_among_people_is_said(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "FINAL": "yn"[n > 5], "a": "yn"[TRUE[n]], "b": "y", "judge": "yn"[SAID[n]]}
+        for n in range(12)
+    ]
+    notes: list[str] = []
+    judgesense.check(
+        rows, human=["FINAL", "a", "b"], out=tmp_path / "out", runs=tmp_path, note=notes.append
+    )
+    assert "FINAL' decides" in "\n".join(notes)
 
 
 def test_labels_only_where_they_differ_are_corrections(tmp_path: Path) -> None:
