@@ -147,7 +147,7 @@ def is_perhaps_person(name: str) -> bool:
 
 _DEFECTS = (
     "hallucinat* unfaithful* unsafe* toxic* harmful* spam* biased offensive* hate* hateful abus* "
-    "ungrounded* unsupported* insult* violat* flagged jailbreak* nsfw unethical halluzin* alucina*"
+    "insult* violat* flagged jailbreak* nsfw unethical halluzin* alucina*"
 )
 """What a 1 may count as well as its absence."""
 _ABSENT = frozenset(["no", "not", "non", "free", "without", "un"])
