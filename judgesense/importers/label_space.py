@@ -187,6 +187,7 @@ def _codes_or_scores(file: _Vocabularies) -> tuple[str, ...]:
     """The words that codes stand for. Raises JudgeSenseError where no name says it, and for limits
     of a column of scores, with the words of the other side."""
     ours, theirs = codes_of(file.ours.counts), codes_of(file.theirs.counts)
+    ours = ours if {*ours} <= {"0", "1", "2"} else ()  # 3 and 8 may be of a scale.
     sides = (ours or [*file.ours.classes().values()], theirs or [*file.known.values()])
     if (ours or theirs) and len(sides[0]) == len(sides[1]) == 2:
         if labels := _on_a_defect(file):

@@ -28,6 +28,7 @@ from judgesense.importers.who import (
     akin,
     is_final,
     is_perhaps_person,
+    names_defect,
     person_at_edge,
     subject,
     tokens,
@@ -72,6 +73,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 any(map(column.meets, judges))
                 or len({*column.words} & systems) > 1
                 or any(concludes(judge, column.words) for judge in judges)
+                or any(_are_codes(*each) for j in judges for each in ((j, column), (column, j)))
             ):
                 series.setdefault((person_at_edge(name, True) or kin)[:_ROLE], []).append(name)
     words = {*vocabulary}
@@ -90,6 +92,12 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 f"{'them' if group[1:] else 'it'}, add --human {shlex.quote(','.join(group))}"
             )
     return first
+
+
+def _are_codes(codes: Column, words: Column) -> bool:
+    """Whether a column of 0 and 1 may be of two words of which one names a defect."""
+    two = codes_of(codes.words) == ("0", "1") and len(words.words) == 2
+    return two and sum(names_defect(word) is True for word in words.words) == 1
 
 
 def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
@@ -117,7 +125,7 @@ def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
         # Each row compares two systems, which people name, and judges, or these name the sides.
         free = [n for n in found if n not in (*judged, *sides) and who(n) != JUDGE]
         free = [n for n in free if plain(n) not in roles and not NOT_LABELS.fullmatch(plain(n))]
-        if named := [n for n in free if found[n].labels and _are_systems(found[n], systems)]:
+        if named := [n for n in free if found[n].labels and are_systems(found[n], systems)]:
             return named
     return [
         name
@@ -142,7 +150,7 @@ def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     ]
 
 
-def _are_systems(column: Column, systems: Sequence[str]) -> bool:
+def are_systems(column: Column, systems: Sequence[str]) -> bool:
     """Whether most cells of a column name one of some systems, folded, or a tie."""
     texts = column.texts.items()
     named = [n for text, n in texts if side_named(text, systems) is not None or is_tie(text)]

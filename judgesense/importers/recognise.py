@@ -25,6 +25,7 @@ from judgesense.importers.columns import ROW, values_in
 from judgesense.importers.label_space import concludes
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.people_columns import (
+    are_systems,
     ask_codes,
     more_people,
     people_columns,
@@ -225,11 +226,16 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     if exact := verdicts_of_arena(found) or _exactly_named(found, vocabulary) or _only_flag(found):
         return [exact]
     sides = sides_of(found) or ()
-    found = {name: column for name, column in found.items() if name not in sides}
+    all_found, found = found, {name: c for name, c in found.items() if name not in sides}
     models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     usual = list[str]()
     if not any(found[name].meets(each) for name in models for each in people):
-        usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
+        systems = [*dict.fromkeys(word for name in sides for word in all_found[name].words)]
+        usual = [
+            n
+            for n in models
+            if is_usual({*found[n].words}) or found[n].sides or are_systems(found[n], systems)
+        ]
     if not people:
         others = [column for name, column in found.items() if name not in models]
         people = others if any(found[n].meets(o) for n in models for o in others) else ()

@@ -214,6 +214,16 @@ def marks_of_winners() -> str:
                  judge, sep=",")  # fmt: skip
 
 
+def marks_of_people_who_name_no_model() -> str:
+    systems = [("DeepL", "GPT-4.1"), ("Tower-70B", "DeepL"), ("GPT-4.1", "Tower-70B")] * 4
+    judge = [pair[not said] for pair, said in zip(systems, SAID, strict=True)]
+    marks = [("x", "", "") if true else ("", "x", "") for true in TRUE]
+    marks[0], judge[0] = ("", "", "x"), "tie"
+    names = "Human prefers A,Human prefers B,Human prefers tie,Claude judge winner"
+    return lines(f"Query,Model A,Model B,{names}", *zip(*systems, strict=True),
+                 *zip(*marks, strict=True), judge, sep=",")  # fmt: skip
+
+
 def scores_of_both_sides() -> str:
     a, b = words("8", "4", SAID), ["6"] * 12
     people = words("A", "b")
@@ -243,6 +253,7 @@ def scores_of_both_sides() -> str:
         (models_beside_sides, "csv"),
         (marks_of_winners, "csv"),
         (scores_of_both_sides, "csv"),
+        (marks_of_people_who_name_no_model, "csv"),
     ],
 )
 def test_people_and_judge_are_who_they_are(
@@ -310,7 +321,7 @@ def corrected(n: int) -> Row:
             RIGHT,
         ),
         (
-            lambda n: {"id": n, "gold": ["clean", "spam"][TRUE[n]], "judge_verdict": int(SAID[n])},
+            lambda n: {"id": n, "moderator": ["clean", "spam"][TRUE[n]], "llm_label": int(SAID[n])},
             "--map 0=clean,1=spam or --map 0=spam,1=clean",
             {"map": {"1": "spam", "0": "clean"}},
             RIGHT,
