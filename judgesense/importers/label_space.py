@@ -83,7 +83,7 @@ def space_of(
     rules: tuple[Callable[[_Vocabularies], tuple[str, ...] | None], ...] = (
         _on_a_defect,
         _shared,
-        _translated,
+        lambda file: _read_as(file, file.ours.meaning(file.known)),
         _stated,
         _longer,
     )
@@ -347,11 +347,6 @@ def _on_a_defect(file: _Vocabularies) -> tuple[str, ...] | None:
 
 _CODES = ("1 true t yes y", "0 false f no n")
 """Answers that say nothing of the question."""
-
-
-def _translated(file: _Vocabularies) -> tuple[str, ...] | None:
-    """The verdicts' words as labels, where people's words mean the same (yes, and pass)."""
-    return _read_as(file, file.ours.meaning(file.known))
 
 
 def _longer(file: _Vocabularies) -> tuple[str, ...] | None:
