@@ -19,7 +19,7 @@ from judgesense.importers.values import (
     says_nothing,
     word_of,
 )
-from judgesense.importers.who import JUDGE, PERSON, subject, who
+from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
 from judgesense.tasks import is_scale
 
 SIDES = (
@@ -40,18 +40,28 @@ def sides_of(found: Columns) -> tuple[str, str] | None:
         ((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None
     ):
         return usual
-    free = {n: c for n, c in found.items() if c.labels and who(n) != PERSON}
-    for stem, of in by_side(free).items():
-        one, two = (found[of[side]].words.keys() for side in (0, 1))
+    ends: dict[str, str] = {}
+    for name, column in found.items():
+        *words, last = tokens(name) or [""]
+        is_end = last in ("a", "b", "left", "right") or (
+            last in ("1", "2") and subject(" ".join(words))
+        )
+        # A blind test calls its columns Left and Right.
+        if (words or len(last) > 1) and is_end and column.labels and who(name) != PERSON:
+            ends.setdefault(last, name)
+    pairs = [
+        (ends[a], ends[b]) for a, b in ("ab", "12", ("left", "right")) if {a, b} <= ends.keys()
+    ]
+    for pair in pairs:
+        one, two = (found[name].words.keys() for name in pair)
         same = len(one & two) > 1 or (len(one) == len(two) == 1 and one != two)
-        is_run = not subject(stem) and of[0].rstrip()[-1:] == "1"
-        if same and not is_run and not is_usual(one | two):
-            return of[0], of[1]
+        if same and not is_usual(one | two):
+            return pair
     return None
 
 
 SIDE = re.compile(
-    r"(?:(.+?)[\W_]+|(?=left|right))((?:model|response|answer|output)?[\W_]*(?:[ab12]|left|right)|tie|draw|both)\W*",
+    r"(.+?)[\W_]+((?:model|response|answer|output)?[\W_]*(?:[ab12]|left|right)|tie|draw|both)\W*",
     re.IGNORECASE,
 )
 """The side of a choice at the end of a column's name."""
@@ -65,7 +75,7 @@ def by_side(found: Columns) -> dict[str, dict[int, str]]:
         if match := SIDE.fullmatch(name):
             place = place_of(plain(match[2]).replace("_", " "), SAME[1])
             if place is not None:
-                groups.setdefault(match[1] or "", {}).setdefault(place, name)
+                groups.setdefault(match[1], {}).setdefault(place, name)
     return {stem: of for stem, of in groups.items() if {0, 1} <= of.keys()}
 
 
