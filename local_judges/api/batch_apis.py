@@ -183,7 +183,7 @@ class AnthropicBatches(_Api):
         return str(_fetch_object(self._http, "POST", self.path, json={"requests": requests})["id"])
 
     def find(self, label: str, prompts: int, since: float) -> list[str]:
-        """Batches of the same size: they carry no label, so their results have to show whose they are."""
+        """Batches of the same size: without labels, only their results show whose they are."""
         batches = _list_batches(self._http, self.path, since, "after_id")
         return [b["id"] for b in batches if sum(b["request_counts"].values()) == prompts]
 
