@@ -10,7 +10,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
             )
     if not judged:
         raise JudgeSenseError(f"{path}: every score is by a person; export the evaluators' too")
+    judged = _with_models(judged)
     names = list(dict.fromkeys(score.task for score in judged))
     if pick not in (None, *names):
         raise JudgeSenseError(
@@ -169,6 +170,19 @@ _CORRECTED = "corrected"
 
 def _corrected(score: Score, number: bool) -> Any:
     return score.given(number) if score.correction is None else score.correction
+
+
+def _with_models(judged: list[Score]) -> list[Score]:
+    """Scores that name no model, given by the only model that others of their name state."""
+    models: dict[str, set[str]] = {}
+    for score in judged:
+        models.setdefault(score.task, set()).add(score.who)
+    return [
+        replace(score, who=(models[score.task] - {score.task}).pop())
+        if score.who == score.task and len(models[score.task]) == 2
+        else score
+        for score in judged
+    ]
 
 
 def _tasks_of_people(

@@ -50,7 +50,8 @@ _OF_SYSTEM = frozenset(
 )
 """Beside ``final`` these may be a pipeline's."""
 _PERHAPS = (
-    "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
+    "teacher* dozent* docent* lecturer* tutor* professor* profesor* doctor* nurse clinician lawyer "
+    "editor* manager* supervisor* author* analyst* team me "
     "my mine our ours us hand by mr ms mrs dr prof thumb* feedback"
 )
 """These name people only where another column is clearly the judge's."""
