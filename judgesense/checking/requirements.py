@@ -12,7 +12,7 @@ from judgesense.measure.card import CHECKS
 from judgesense.measure.figures import GroupShare, HumanAgreement, WhereWrong
 from judgesense.measure.gate import Decision, Gate
 from judgesense.reporting.report import Report
-from judgesense.reporting.side_tables import UNSEEN
+from judgesense.reporting.sentences import UNSEEN
 from judgesense.text import join, percent
 
 _FORM = re.compile(

@@ -18,7 +18,8 @@ from judgesense.measure.people import GOLD
 from judgesense.measure.wins import ModelWins
 from judgesense.reporting.layout import fitted, terminal_width
 from judgesense.reporting.palette import STYLES
-from judgesense.reporting.side_tables import among_people, sentence_effects, side_tables, whose
+from judgesense.reporting.sentences import among_people, sentence_effects, whose
+from judgesense.reporting.side_tables import side_tables
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
     BASELINE_NOTE,

@@ -10,7 +10,7 @@ from judgesense.measure.card import clause
 from judgesense.measure.figures import HumanAgreement
 from judgesense.measure.people import GOLD, MAJORITY, within_one
 from judgesense.reporting.case import Case, reasons
-from judgesense.reporting.side_tables import distance
+from judgesense.reporting.sentences import distance
 from judgesense.statistics.selection import largest
 from judgesense.text import brackets, join, number, percent, plural_s, sentence, span
 

@@ -12,7 +12,7 @@ import pytest
 import judgesense
 from judgesense.checking.result import CheckResult
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.side_tables import UNSEEN
+from judgesense.reporting.sentences import UNSEEN
 
 PEOPLE = ("ann", "ben", "cat")
 Row = dict[str, Any]

@@ -20,7 +20,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import SCORES_IN_FORM, read_log
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
-from judgesense.reporting.side_tables import sentence_effects, side_tables
+from judgesense.reporting.sentences import sentence_effects
+from judgesense.reporting.side_tables import side_tables
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 
