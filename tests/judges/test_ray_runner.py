@@ -117,7 +117,7 @@ def test_a_killed_actor_loses_and_doubles_nothing(
         while time.monotonic() < until and not killed:
             if list(tmp_path.glob("decisions/part-*.parquet")):
                 for process in psutil.Process().children(recursive=True):
-                    if process.name().startswith("ray::_caught"):
+                    if process.name().startswith("ray::_value_or_error"):
                         os.kill(process.pid, signal.SIGKILL)
                         killed.append(process.pid)
             time.sleep(0.1)

@@ -338,7 +338,11 @@ def test_two_real_judges_and_again_without_a_model(tmp_path: Path, command_line:
     parts = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("part-*.parquet")}
     # A model that cannot be loaded any more: measuring again must not need one.
     code = (
-        "import sys\nfor name in ('torch', 'transformers'): sys.modules[name] = None\n"
+        "import sys\n"
+        "class Blocked:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('torch', 'transformers'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Blocked())\n"
         "from judgesense.cli import main\nmain()"
     )
     again = subprocess.run(
