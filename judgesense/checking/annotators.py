@@ -17,8 +17,8 @@ from judgesense.importers.column_names import (
     ROLES,
     VERDICTS,
     Columns,
+    header_key,
     item_of,
-    plain,
     rater_of,
 )
 from judgesense.importers.label_files import read_label_rows
@@ -56,7 +56,7 @@ def labels_by_item(
     return labels, chances
 
 
-def one_row_an_item(
+def pivot_people(
     path: Path,
     found: Columns,
     runs: Path,
@@ -82,13 +82,13 @@ def one_row_an_item(
     if item is None or item not in found:
         return None
     others = {name: column for name, column in found.items() if name not in (rater, item)}
-    kind = next((name for name in found if KIND.fullmatch(plain(name))), None)
+    kind = next((name for name in found if KIND.fullmatch(header_key(name))), None)
     labels = list(human) or people_columns(others, [])
     labels = labels or _varying(rows_of_file, item, found, {rater, kind, item})
     if len(labels) != 1 or labels[0] not in found:
         return None
     label = labels[0]
-    by_name = {plain(name): name for name in found}
+    by_name = {header_key(name): name for name in found}
     roles = ("system_id", "task", "judge", "template_id", "order", "repeat")
     named = [name for role in roles for name in (columns.get(role) or ROLES[role]).split()]
     sides = sides_of(found) or ()
@@ -99,8 +99,8 @@ def one_row_an_item(
         name
         for name, column in others.items()
         if name not in (*key, label, kind)
-        and (plain(name) in VERDICTS or (who(name) == JUDGE and column.labels))
-        and not NOT_LABELS.fullmatch(plain(name))
+        and (header_key(name) in VERDICTS or (who(name) == JUDGE and column.labels))
+        and not NOT_LABELS.fullmatch(header_key(name))
     ]
     if sides:
         rows_of_file = list(_in_one_order(rows_of_file, sides, [label, *judged]))
@@ -181,5 +181,5 @@ def _varying(
         for record in records:
             values.setdefault(str(record.values.get(item)), set()).add(str(record.values.get(name)))
         several += [name] if any(len(each) > 1 for each in values.values()) else []
-    named = [name for name in several if plain(name) in (*PEOPLE, *VERDICTS)]
+    named = [name for name in several if header_key(name) in (*PEOPLE, *VERDICTS)]
     return named if len(named) == 1 else several if len(several) == 1 else []

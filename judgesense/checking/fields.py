@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from judgesense.files.disk import read_text
 from judgesense.files.tables import read_table_rows
-from judgesense.importers.column_names import columns_of, plain
+from judgesense.importers.column_names import columns_of, header_key
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
@@ -49,8 +49,8 @@ def fields_with_labels(
 
 
 def _of_field(field: str, names: Iterable[str]) -> Iterable[str]:
-    own = re.compile(rf"(?:{_LABELS}_)*{re.escape(plain(field))}(?:_{_LABELS})*(?:_\d+)?")
-    return [name for name in names if own.fullmatch(plain(name))]
+    own = re.compile(rf"(?:{_LABELS}_)*{re.escape(header_key(field))}(?:_{_LABELS})*(?:_\d+)?")
+    return [name for name in names if own.fullmatch(header_key(name))]
 
 
 def in_each_task(

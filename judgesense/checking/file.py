@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.answers import parse
-from judgesense.checking.annotators import LabelsByPerson, labels_by_item, one_row_an_item
+from judgesense.checking.annotators import LabelsByPerson, labels_by_item, pivot_people
 from judgesense.checking.options import FileOptions, ResultOptions
 from judgesense.checking.requirements import Requirement
 from judgesense.checking.result import CheckResult
@@ -21,7 +21,7 @@ from judgesense.files.data import Data, materialise
 from judgesense.files.encoding import encoding_of
 from judgesense.files.tables import SUFFIXES, Rows
 from judgesense.importers import Items
-from judgesense.importers.column_names import ROLES, columns_of, plain
+from judgesense.importers.column_names import ROLES, columns_of, header_key
 from judgesense.importers.columns import COMPARED
 from judgesense.importers.copies import SHARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
@@ -34,7 +34,7 @@ from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
 from judgesense.text import join, plural_s, sentence
 
-_READING = 3
+_READING_VERSION = 3
 """Counts the ways of reading a file: an answer that was read otherwise is not reused."""
 
 
@@ -190,7 +190,7 @@ def _read(
 
 def _folder(path: Path, name: str, file: _File, options: Sequence[object]) -> str:
     """The name of the folder for a file, its contents and how it is read."""
-    identity = [_READING, name, source_digest([file.path]), *options]
+    identity = [_READING_VERSION, name, source_digest([file.path]), *options]
     text = json.dumps(identity, sort_keys=True, default=str)
     return f"{path.stem.lstrip('.')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
@@ -276,14 +276,14 @@ def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOpti
     verdicts: Sequence[str] = options.verdict
     if name == "table" and not files:
         held, _ = columns_of(importer.read(path, Items(), options.pick))
-        pivoted = one_row_an_item(
+        pivoted = pivot_people(
             path, held, Path(output.runs), human=people, columns=columns or {}, tell=output.note
         )
         if pivoted:
             path, people, models, pair = pivoted
             verdicts = verdicts or models
             columns = {**pair, **(columns or {})}
-            if not any(plain(name) in ROLES["task"].split() for name in held):
+            if not any(header_key(name) in ROLES["task"].split() for name in held):
                 columns = {"task": f":{source.stem}", **columns}
     for file in files:
         if file.suffix in SUFFIXES:

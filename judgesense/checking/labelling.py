@@ -25,7 +25,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, replacing
 from judgesense.files.tables import SUFFIXES, csv_text, read_table, read_table_rows
 from judgesense.files.typed_rows import SomeId, typed_rows
-from judgesense.importers.column_names import ROLES, Columns, columns_of, plain
+from judgesense.importers.column_names import ROLES, Columns, columns_of, header_key
 from judgesense.importers.columns import ROW
 from judgesense.importers.label_files import LabelRow
 from judgesense.importers.reading import understand
@@ -57,7 +57,7 @@ _OF_VERDICTS = frozenset(
 
 def _is_hidden(name: str) -> bool:
     """Whether a column may tell a verdict: one of a judge or of a person, or one with reasons."""
-    key = plain(name)
+    key = header_key(name)
     is_told = key in ROLES["raw_text"].split() or {*tokens(name)} & _OF_VERDICTS
     return bool(is_told) or _HIDDEN.fullmatch(key) is not None
 

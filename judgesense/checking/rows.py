@@ -9,12 +9,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from judgesense.checking.annotators import labels_by_item, one_row_an_item
+from judgesense.checking.annotators import labels_by_item, pivot_people
 from judgesense.checking.options import RubricOptions
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS
 from judgesense.files.tables import ABSENT, Record, Rows, read_table_rows
-from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, item_of, plain
+from judgesense.importers.column_names import (
+    ROLES,
+    Column,
+    Columns,
+    columns_of,
+    header_key,
+    item_of,
+)
 from judgesense.importers.columns import NAMES, ROW, ColumnMap, values_in
 from judgesense.importers.conversations import conversation_of, with_beginnings
 from judgesense.importers.items import text_of
@@ -94,7 +101,7 @@ def read_rows(
         for person, labels in labels_by_item(Path(name))[0].items()
     }
     path = data
-    if not joined and (pivoted := _one_row_an_item(data, shown, named, given, note, beside)):
+    if not joined and (pivoted := _pivoted_rows(data, shown, named, given, note, beside)):
         path, named = pivoted
         given.pop("gold", None)
     read = partial(read_table_rows, path)
@@ -148,7 +155,7 @@ def read_rows(
 _SHOWN = {"item_id": "items", "system_id": "systems", "cluster_id": "clusters"}
 
 
-def _one_row_an_item(
+def _pivoted_rows(
     data: Path,
     shown: set[str],
     named: list[str],
@@ -163,7 +170,7 @@ def _one_row_an_item(
         return None  # The error of an unknown column names it.
     others = {role: name for role, name in given.items() if role != "gold"}
     lines: list[str] = []
-    pivoted = one_row_an_item(data, held, beside, human=human, columns=others, tell=lines.append)
+    pivoted = pivot_people(data, held, beside, human=human, columns=others, tell=lines.append)
     if pivoted is None:
         return None
     path, people, models, _ = pivoted
@@ -190,11 +197,11 @@ def _roles(
     """Column of the log -> column of the table, of the ``left`` ones; what is given goes first."""
     roles = dict(given)
     free = {name: c for name, c in left.items() if name not in {*people} and c.filled}
-    by_name = {plain(name): name for name in reversed([*free])}
+    by_name = {header_key(name): name for name in reversed([*free])}
     for role in ("system_id", "cluster_id"):
         names = (by_name[key] for key in ROLES[role].split() if key in by_name)
         if role not in roles and (name := next(names, None)) and fits(role, found[name].texts):
-            roles[role] = by_name.pop(plain(name))
+            roles[role] = by_name.pop(header_key(name))
             del free[name]
     if "item_id" in roles:
         own: str | None = roles["item_id"]
@@ -206,7 +213,11 @@ def _roles(
         return roles
     independent = "" if own is None else f"; if they are independent, --columns cluster_id={own}"
     shared = item_of({n: c for n, c in free.items() if n != own and not c.unique})
-    if shared and len(found[shared].texts) >= _FEWEST and plain(shared) in ROLES["item_id"].split():
+    if (
+        shared
+        and len(found[shared].texts) >= _FEWEST
+        and header_key(shared) in ROLES["item_id"].split()
+    ):
         roles["cluster_id"] = shared
         notes.append(f"rows with the same {shared!r} are a cluster{independent}")
     elif own is not None:

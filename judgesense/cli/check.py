@@ -178,7 +178,7 @@ def check(
         "variants": opt.names(variants),
         "note": opt.note,
     }
-    result = opt.record(ResultOptions, given)
+    result = opt.options_of(ResultOptions, given)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
     if baseline is None:
         looks_or_margin = opt.foreign(
@@ -198,7 +198,7 @@ def check(
                 **opt.foreign(RubricOptions, FileOptions, given),
             },
         )
-        of_file = opt.record(FileOptions, given)
+        of_file = opt.options_of(FileOptions, given)
         if dry_run:
             opt.echo("\n".join(reading_of(source, of_file, result)))
             return
@@ -213,7 +213,7 @@ def check(
             {"RUBRIC.txt": source, "--data": data, "--judge": judge},
         )
         assert source is not None and data is not None  # noqa: PT018
-        of_rubric = opt.record(RubricOptions, given)
+        of_rubric = opt.options_of(RubricOptions, given)
         settings = opt.with_batch(settings, batch)
         of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
         if dry_run:

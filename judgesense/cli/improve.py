@@ -124,7 +124,7 @@ def improve(
         "options": opt.pairs(options, "--options") or None,
         "note": opt.note,
     }
-    asked = opt.record(ImproveOptions, given | own)
+    asked = opt.options_of(ImproveOptions, given | own)
     assert data is not None
     plan = Plan.of(source, data, judge, asked, values)
     if dry_run:

@@ -311,7 +311,7 @@ def roles(columns: Sequence[str] | None, *more: str) -> dict[str, str]:
     return {FRIENDLY.get(role, role): column for role, column in by_role.items()}
 
 
-def record(kind: type[T], given: Mapping[str, Any]) -> T:
+def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
     """The options of a kind, by the names of its fields; what was not given has its default."""
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: given[name] for name in names if given.get(name) is not None})

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgesense.importers.column_names import NOT_LABELS, plain
+from judgesense.importers.column_names import NOT_LABELS, header_key
 from judgesense.importers.who import JUDGE, tokens, who
 
 
@@ -37,7 +37,11 @@ def labelbox(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The choices of people in an export of Labelbox, and a judge's in the metadata of the row."""
     for each in listed(row.get("metadata_fields")):
         name = str(each.get("schema_name")) if isinstance(each, Mapping) else ""
-        if who(name) == JUDGE and not NOT_LABELS.fullmatch(plain(name)) and not _of_model(name):
+        if (
+            who(name) == JUDGE
+            and not NOT_LABELS.fullmatch(header_key(name))
+            and not _of_model(name)
+        ):
             yield {"name": name, "value": each.get("value"), "annotator_kind": "LLM"}
     projects = [*row["projects"].values()] if isinstance(row["projects"], Mapping) else []
     for label in below({"projects": projects}, ("projects", "labels")):
@@ -115,7 +119,7 @@ def prodigy(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         name: value
         for name, value in told.items()
         if who(name) == JUDGE
-        and not NOT_LABELS.fullmatch(plain(name))
+        and not NOT_LABELS.fullmatch(header_key(name))
         and not _of_model(name)
         and isinstance(value, (str, bool, int, float))
     }

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import plain
+from judgesense.importers.column_names import header_key
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import number_in
@@ -34,7 +34,7 @@ class Times:
 
     def record(self, rows: Rows) -> Rows:
         """The rows, after the times of their items are noted."""
-        names = [n for n in rows.columns if n not in self._read and _WHEN.fullmatch(plain(n))]
+        names = [n for n in rows.columns if n not in self._read and _WHEN.fullmatch(header_key(n))]
         ids = texts_of(self._columns.column(rows, "item_id")) or ()
         cells = {name: texts_of(rows.columns[name]) or () for name in names}
         for at, item in enumerate(ids):

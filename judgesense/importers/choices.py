@@ -17,7 +17,7 @@ from math import sqrt
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import Columns, plain
+from judgesense.importers.column_names import Columns, header_key
 from judgesense.importers.columns import ORDER, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import cells_in
 from judgesense.importers.shape import order_in
@@ -154,7 +154,7 @@ def choices_of(
         return None
     choices = Choices((*judged, *people), order, sides, names)
     for name in choices.columns:
-        if {*found[name].words} & {*_OWN} or plain(name).endswith(_BACK):
+        if {*found[name].words} & {*_OWN} or header_key(name).endswith(_BACK):
             choices.own.add(name)
     rows = list(_sample(blocks))
     letters = [n for n in choices.columns if n not in choices.own and not _shown(found, n, systems)]
@@ -273,7 +273,7 @@ def _follows_item(
         if {*by_order.values()} <= {0, 1}:
             counts[by_order["AB"] == by_order["BA"]] += 1
     # With one row an item, people's labels are the item's, but in a decision log as shown.
-    return counts[True] > counts[False] or (not counts and plain(name) != "gold")
+    return counts[True] > counts[False] or (not counts and header_key(name) != "gold")
 
 
 def _by_item(

@@ -107,7 +107,7 @@ _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
 
 
-def plain(name: str) -> str:
+def header_key(name: str) -> str:
     """A column's name as names are compared: ``Human Label`` is ``human_label``."""
     return re.sub(r"[\W_]+", "_", caseless(name)).strip("_")
 
@@ -280,7 +280,7 @@ _IS_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+")
 
 def item_of(found: Columns) -> str | None:
     """The column that says which item a row is of: by an exact name, else by a word in it."""
-    by_name = {plain(name): name for name in reversed([*found])}
+    by_name = {header_key(name): name for name in reversed([*found])}
     exact = (by_name[key] for key in ROLES["item_id"].split() if key in by_name)
     short = (
         name
@@ -303,16 +303,16 @@ def rater_of(found: Columns) -> str | None:
         if 1 < len(column.texts) < column.filled
         and column.is_complete
         and max(map(len, column.texts)) <= LONGEST
-        and plain(name) not in ROLES["system_id"].split()
-        and not KIND.fullmatch(plain(name))
+        and header_key(name) not in ROLES["system_id"].split()
+        and not KIND.fullmatch(header_key(name))
     }
-    judges = [name for name in some if plain(name) in ROLES["judge"].split()]
+    judges = [name for name in some if header_key(name) in ROLES["judge"].split()]
     both = (
         name
         for name, column in some.items()
         if {*map(who, column.texts)} >= {JUDGE, PERSON} and judges in ([], [name])
     )
-    by_name = {plain(name): name for name in reversed([*some])}
+    by_name = {header_key(name): name for name in reversed([*some])}
     exact = (by_name[key] for key in RATERS if key in by_name)
     alike = (
         name
@@ -325,7 +325,7 @@ def rater_of(found: Columns) -> str | None:
 
 def label_columns(found: Columns) -> dict[str, str]:
     """Column of a file of labels -> its name in the file, where the names differ and one fits."""
-    by_name = {plain(name): name for name in reversed([*found])}
+    by_name = {header_key(name): name for name in reversed([*found])}
     names = {
         "label": PEOPLE,
         "rater": RATERS,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import Columns, plain
+from judgesense.importers.column_names import Columns, header_key
 from judgesense.importers.columns import CONVERSATION, NAMES, values_in
 
 _NAME = re.compile(r"(conv|conversation|thread|session|dialog|dialogue|chat_id)(_id)?")
@@ -53,7 +53,7 @@ def conversation_of(
     if roles.get("cluster_id", item) != item:
         return item, None
     independent = f"if they are independent, add --columns cluster_id={shlex.quote(item)}"
-    for name in (n for n in found if _NAME.fullmatch(plain(n)) and n not in roles.values()):
+    for name in (n for n in found if _NAME.fullmatch(header_key(n)) and n not in roles.values()):
         size = found[name].filled / max(1, len(found[name].texts))
         if size >= _SMALLEST and len(found[name].texts) >= _FEWEST:
             notes.append(f"rows with the same {name!r} are a cluster; {independent}")

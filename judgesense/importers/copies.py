@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import plain
+from judgesense.importers.column_names import header_key
 from judgesense.importers.columns import ColumnMap, read_columns
 from judgesense.importers.outputs import is_output
 from judgesense.importers.rows import texts_of
@@ -101,7 +101,7 @@ class Copies:
         worded = [name for name, held in self._values.items() if sum(held.values()) * 2 > len(held)]
         fewest = {name: _FEWEST[0] if is_output(name) else least for name in worded}
         texts = [name for name in worded if len(self._values[name]) > fewest[name]]
-        inputs = [name for name in worded if _INPUT.fullmatch(plain(name))]
+        inputs = [name for name in worded if _INPUT.fullmatch(header_key(name))]
         if len({*self._keys(inputs)}) <= least and all(map(_ASKED.search, inputs)):
             # Few prompts may be wordings or kinds: then what else was shown belongs to the input.
             inputs += [name for name in texts if not is_output(name) and name not in inputs]

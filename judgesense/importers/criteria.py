@@ -11,7 +11,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import NOT_LABELS, Columns, is_beside_label, plain
+from judgesense.importers.column_names import NOT_LABELS, Columns, header_key, is_beside_label
 from judgesense.importers.columns import HUMAN, ITEM, TASK, VERDICT, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tool_tables import RAGAS
@@ -48,15 +48,17 @@ def criteria_in(found: Columns, where: str) -> Criteria:
         stem = subject(name)
         if not stem or re.search(r"\d", stem) or re.fullmatch(r"[a-z]|left|right", stem):
             continue
-        if who(name) == JUDGE and NOT_LABELS.fullmatch(plain(name)):
+        if who(name) == JUDGE and NOT_LABELS.fullmatch(header_key(name)):
             continue
         if who(name) == JUDGE:
             judged.setdefault(stem, name)
         elif who(name) == PERSON:
             people.setdefault(stem, {})[_without_subject(name, stem)] = name
-        elif not NOT_LABELS.fullmatch(plain(name)):
+        elif not NOT_LABELS.fullmatch(header_key(name)):
             others.setdefault(stem, name)
-    metrics = {plain(name): name for name in found if plain(name) in RAGAS and found[name].filled}
+    metrics = {
+        header_key(name): name for name in found if header_key(name) in RAGAS and found[name].filled
+    }
     # Azure writes each score under its old name, gpt_tone, and its new one, which comes later.
     azure = [match for name in sorted(found) if (match := _AZURE.fullmatch(name))]
     metrics |= {match[1]: match[0] for match in azure if not CODE_NAMES.fullmatch(match[1])}
@@ -218,7 +220,7 @@ class OnTheirTask:
         column = found.get(roles.get("task", "task"))
         if column is None or len(column.texts) < 2 or not column.is_complete:
             return None
-        named = {plain(text): text for text in column.texts}
+        named = {header_key(text): text for text in column.texts}
         subjects = {name: subject(name.rpartition(".")[2]) for name in people}
         pairs = matched(named, [stem for stem in subjects.values() if stem])
         tasks = {name: named[pairs[stem]] for name, stem in subjects.items() if stem in pairs}

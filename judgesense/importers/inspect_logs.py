@@ -16,7 +16,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
-from judgesense.importers.column_names import RATERS, plain
+from judgesense.importers.column_names import RATERS, header_key
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
 from judgesense.importers.values import has_failed
 from judgesense.importers.who import PERSON, who
@@ -188,7 +188,7 @@ def _people(sample: Sample) -> dict[str, Any]:
         name: score.value
         for name, score in scores.items()
         if not (score.grading or _is_grader(name))
-        and (who(name) == PERSON or {*map(plain, score.metadata or {})} & {*RATERS})
+        and (who(name) == PERSON or {*map(header_key, score.metadata or {})} & {*RATERS})
     }
 
 

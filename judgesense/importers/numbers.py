@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import Column, Columns, plain
+from judgesense.importers.column_names import Column, Columns, header_key
 from judgesense.importers.columns import ROW, ColumnMap
 from judgesense.importers.rows import cells_in, texts_of
 from judgesense.importers.values import NUMBER, SAME, fold, number_in, place_of, word_of
@@ -214,7 +214,7 @@ def flag_of(found: Columns, name: str) -> tuple[str, str | None] | None:
     """The score beside a flag (``verdict.passed`` and ``verdict.score``) and its threshold."""
     stem, _, last = name.rpartition(".")
     beside = f"{stem}." if stem else ""
-    if plain(last) not in ("passed", "pass", "success") or f"{beside}score" not in found:
+    if header_key(last) not in ("passed", "pass", "success") or f"{beside}score" not in found:
         return None
     return f"{beside}score", f"{beside}threshold" if f"{beside}threshold" in found else None
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import Columns, plain
+from judgesense.importers.column_names import Columns, header_key
 from judgesense.importers.columns import COMPARED, values_in
 from judgesense.importers.reading import FileReading
 from judgesense.importers.rows import cells_in, texts_of
@@ -73,7 +73,7 @@ class Outputs:
         if not self.names:
             return f"Outputs: none; name their column with --columns {OUTPUT}=COLUMN"
         text = f"Outputs: {join(self.names)}"
-        if is_hash(self.names[0]) and not _HASH_OF_OUTPUT.fullmatch(plain(self.names[0])):
+        if is_hash(self.names[0]) and not _HASH_OF_OUTPUT.fullmatch(header_key(self.names[0])):
             text += f"; if it does not cover what was judged, name that: --columns {OUTPUT}=COLUMN"
         return text
 
@@ -130,7 +130,7 @@ class Levels:
 def _candidates(found: Columns, read: set[str]) -> Iterator[tuple[str, ...]]:
     """The columns that may hold the output, the best first."""
     free = [name for name in found if name not in read and len(found[name].texts) > 1]
-    last = {name: plain(name.rpartition(".")[2]) for name in free}
+    last = {name: header_key(name.rpartition(".")[2]) for name in free}
     texts = [name for name in free if _OUTPUT.fullmatch(last[name])]
     for name in texts:
         base = re.sub("_(a|b|1|2)$", "", last[name])
@@ -143,12 +143,12 @@ def _candidates(found: Columns, read: set[str]) -> Iterator[tuple[str, ...]]:
 
 def is_output(name: str) -> bool:
     """Whether a column holds what was judged, by its name."""
-    return bool(_OUTPUT.fullmatch(plain(name.rpartition(".")[2])))
+    return bool(_OUTPUT.fullmatch(header_key(name.rpartition(".")[2])))
 
 
 def is_hash(name: str) -> bool:
     """Whether a column holds hashes of texts, by its name."""
-    return bool(_HASH.fullmatch(plain(name.rpartition(".")[2])))
+    return bool(_HASH.fullmatch(header_key(name.rpartition(".")[2])))
 
 
 def _is_known(value: Any) -> bool:

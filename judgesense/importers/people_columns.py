@@ -14,7 +14,7 @@ from judgesense.importers.column_names import (
     SCORED,
     Column,
     Columns,
-    plain,
+    header_key,
 )
 from judgesense.importers.columns import ADDED
 from judgesense.importers.label_space import concludes
@@ -50,11 +50,13 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     """
     series: dict[str, list[str]] = {}
     systems = {word for name in sides_of(found) or () for word in found[name].words}
-    judges = [found[n] for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    judges = [
+        found[n] for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(header_key(n))
+    ]
     for name, column in found.items():
         last = name.rpartition(".")[2]
-        key = plain(last)
-        if (whole := plain(name)) in PEOPLE:
+        key = header_key(last)
+        if (whole := header_key(name)) in PEOPLE:
             key = whole  # human.verdict
         edge = person_at_edge(last) or next(iter(re.findall(r"^(label|gold)_?.+", key)), None)
         if column.labels or (column.numeric and (key in PEOPLE or edge or SCORED.fullmatch(key))):
@@ -79,7 +81,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
-        key = plain(group[0].rpartition(".")[2])
+        key = header_key(group[0].rpartition(".")[2])
         place = PEOPLE.index(key) if key in PEOPLE else len(PEOPLE)
         return not comparable(words, {*found[group[0]].words}), len(group) == 1, place
 
@@ -106,7 +108,7 @@ def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     Yes, no and numbers may say anything: such a column's name has to be a person's (``Maria``
     among names in lower case) or to say who it was.
     """
-    by_name = {plain(name): name for name in found}
+    by_name = {header_key(name): name for name in found}
     if by_name.keys() >= {"model_a", "model_b", "winner"} and by_name["winner"] not in judged:
         return [by_name["winner"]]  # The votes of an arena.
     verdicts = {word for name in judged if name in found for word in found[name].words}
@@ -124,7 +126,11 @@ def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     if by_name_of_system or (len(systems) > 1 and is_choice(verdicts)):
         # Each row compares two systems, which people name, and judges, or these name the sides.
         free = [n for n in found if n not in (*judged, *sides) and who(n) != JUDGE]
-        free = [n for n in free if plain(n) not in roles and not NOT_LABELS.fullmatch(plain(n))]
+        free = [
+            n
+            for n in free
+            if header_key(n) not in roles and not NOT_LABELS.fullmatch(header_key(n))
+        ]
         if named := [n for n in free if found[n].labels and are_systems(found[n], systems)]:
             return named
     return [
@@ -132,7 +138,7 @@ def more_people(found: Columns, judged: Sequence[str]) -> list[str]:
         for name, column in found.items()
         if name not in (*judged, *sides)
         and who(name) != JUDGE
-        and (key := plain(name)) not in roles
+        and (key := header_key(name)) not in roles
         and not (re.match(r"(is|was)_", key) and name[-1] != "?")
         and not re.match(r"(has|can|did|previous|old|contains?|includes?|mentions?|needs?)_", key)
         and (
@@ -169,7 +175,7 @@ def with_final(
         if is_final(name)
         and name not in judged
         and who(name) != JUDGE
-        and not NOT_LABELS.fullmatch(plain(name))
+        and not NOT_LABELS.fullmatch(header_key(name))
         and any(map(column.meets, own))
     ]
     several = [n for n, c in found.items() if n not in (*judged, *final) and any(map(c.meets, own))]
@@ -188,8 +194,8 @@ def ask_codes(found: Columns, judged: Sequence[str], where: str) -> None:
     """Raise JudgeSenseError for a column of two other codes than a judge's on what that is on, in
     which nobody says whose they are: ``V7_code`` (1, 2) beside ``LLM_V7`` (0, 1)."""
     roles = " ".join(ROLES.values()).split()
-    free = [n for n in found if n not in ADDED and plain(n) not in roles]
-    for name, column in ((n, found[n]) for n in free if not NOT_LABELS.fullmatch(plain(n))):
+    free = [n for n in found if n not in ADDED and header_key(n) not in roles]
+    for name, column in ((n, found[n]) for n in free if not NOT_LABELS.fullmatch(header_key(n))):
         for own in (n for n in judged if n in free and n != name):
             sides, theirs = found[own].sides or {}, codes_of(column.words)
             ours = codes_of(found[own].words) or (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.choices import LABELS
-from judgesense.importers.column_names import Column, Columns, columns_of, plain
+from judgesense.importers.column_names import Column, Columns, columns_of, header_key
 from judgesense.importers.columns import REPEAT, ROW
 from judgesense.importers.label_space import space_of
 from judgesense.importers.layout import Layout, lay_out
@@ -179,7 +179,7 @@ _IDENTITY = re.compile(
 
 def _is_identity(name: str, column: Column) -> bool:
     """Whether a column says the same of the judge in every row."""
-    return bool(_IDENTITY.fullmatch(plain(name))) and len(column.texts) == 1
+    return bool(_IDENTITY.fullmatch(header_key(name))) and len(column.texts) == 1
 
 
 def _tasks(

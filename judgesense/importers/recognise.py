@@ -19,7 +19,7 @@ from judgesense.importers.column_names import (
     VERDICTS,
     Column,
     Columns,
-    plain,
+    header_key,
 )
 from judgesense.importers.columns import ROW, values_in
 from judgesense.importers.label_space import concludes
@@ -59,7 +59,7 @@ def require_columns(found: Columns, where: str, names: Iterable[str], flag: str)
 def own_label(found: Columns, blocks: Iterable[Rows]) -> str | None:
     """The column with a judge's own label: ``label`` beside its score, without any other column of
     verdicts or of people's labels, and with an explanation or a score that says the same."""
-    by_name = {plain(name.rpartition(".")[2]): name for name in found}
+    by_name = {header_key(name.rpartition(".")[2]): name for name in found}
     others = [name for name in by_name if name in VERDICTS and name != "score"]
     people = [name for name in by_name if name in PEOPLE and name != "label"]
     if others or people or not by_name.keys() >= {"label", "score"}:
@@ -104,7 +104,7 @@ def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str])
     for name, column in found.items():
         words = {*column.words}
         usual = is_usual(words) and not is_scale(words)
-        usual |= who(name) == PERSON and not NOT_LABELS.fullmatch(plain(name))
+        usual |= who(name) == PERSON and not NOT_LABELS.fullmatch(header_key(name))
         if ((vocabulary and words <= vocabulary) or usual) and column.labels and len(words) > 1:
             alike |= {} if name in taken else {name: words}
     if not alike:
@@ -143,7 +143,12 @@ def recognise(
         ["raw_decision"] if is_log else [*verdicts] or [*filter(None, [given.get("raw_decision")])]
     )
     asked = [*people] or [*filter(None, [given.pop("gold", None)])]
-    if verdicts and people and plain(verdicts[0]) in PEOPLE and plain(people[0]) in VERDICTS:
+    if (
+        verdicts
+        and people
+        and header_key(verdicts[0]) in PEOPLE
+        and header_key(people[0]) in VERDICTS
+    ):
         notes.append(
             f"--verdict {judged[0]} and --human {asked[0]} look swapped. You may have meant "
             f"--verdict {asked[0]} --human {judged[0]}"
@@ -154,7 +159,7 @@ def recognise(
             "column, or leave gold out"
         )
     left = {name: column for name, column in found.items() if name not in judged}
-    named = judged or [n for n in found if plain(n) in VERDICTS or who(n) == JUDGE]
+    named = judged or [n for n in found if header_key(n) in VERDICTS or who(n) == JUDGE]
     asked = asked or people_columns(
         {n: c for n, c in left.items() if "." in n or not is_log},
         notes,
@@ -207,7 +212,7 @@ def _on_same_subject(found: Columns, people: Columns, notes: list[str]) -> list[
     about = {subject(name) for name in people}
     if len(about) > 1 or not all(about):
         return []
-    judged = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    judged = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(header_key(n))]
     judged = [n for n in judged if any(map(found[n].meets, people.values()))]
     same = [name for name in judged if subject(name) in about]
     same = same or [n for n in judged if any(akin(subject(n), each) for each in about)]
@@ -227,7 +232,7 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
         return [exact]
     sides = sides_of(found) or ()
     all_found, found = found, {name: c for name, c in found.items() if name not in sides}
-    models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(header_key(n))]
     usual = list[str]()
     if not any(found[name].meets(each) for name in models for each in people):
         systems = [*dict.fromkeys(word for name in sides for word in all_found[name].words)]
@@ -246,10 +251,10 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
         name
         for name, column in found.items()
         if shares_words(column, vocabulary)
-        and not NOT_LABELS.fullmatch(plain(name))
+        and not NOT_LABELS.fullmatch(header_key(name))
         and who(name) != PERSON
     ]
-    by_name = {plain(name): name for name in reversed([*found])}
+    by_name = {header_key(name): name for name in reversed([*found])}
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
     said = {name: WordCounts.of(found[name].texts) for name in models}
     concluding = [n for n in models if concludes(found[n], vocabulary)] or [
@@ -266,7 +271,7 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
 
 def _exactly_named(found: Columns, vocabulary: set[str]) -> str | None:
     """The column with the first of `VERDICTS` as its name; ``judge`` may also name the judge."""
-    by_name = {plain(name): name for name in reversed([*found])}
+    by_name = {header_key(name): name for name in reversed([*found])}
     return next(
         (
             name
@@ -291,14 +296,14 @@ def _named_after_judges(
     named = [
         name
         for name, column in found.items()
-        if VERDICT_OF.fullmatch(plain(name)) and (column.labels or column.decimals)
+        if VERDICT_OF.fullmatch(header_key(name)) and (column.labels or column.decimals)
     ]
     if {*named} & {*models}:
         named = [name for name in named if name in models or not is_perhaps_person(name)]
     elif people:
         named = [n for n in models if any(map(found[n].meets, people))] or named
     words = {word for name in named if name in models for word in found[name].words}
-    if words and not any(VERDICT_OF.fullmatch(plain(name)) for name in named):
+    if words and not any(VERDICT_OF.fullmatch(header_key(name)) for name in named):
         # A model of a name that no table has: pandalm_7b.
         same = (
             name
@@ -307,7 +312,7 @@ def _named_after_judges(
             and who(name) != PERSON
             and shares_words(column, words)
         )
-        named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(plain(n))]
+        named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(header_key(n))]
     return named
 
 
@@ -317,7 +322,7 @@ def _beside_a_label(found: Columns, named: Sequence[str]) -> str | None:
     A team's label is a person's, a model's is a verdict; where neither is named for a judge, this
     raises JudgeSenseError with both readings.
     """
-    if not named or not all(plain(name).endswith("_label") for name in named):
+    if not named or not all(header_key(name).endswith("_label") for name in named):
         return None
     words = {word for name in named for word in found[name].words}
     for name, column in found.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import Columns, plain
+from judgesense.importers.column_names import Columns, header_key
 from judgesense.importers.columns import NAMES, REPEAT, ROW, values_in
 from judgesense.importers.roles import is_named
 from judgesense.importers.shape import Step, through
@@ -35,7 +35,7 @@ class RepeatSteps:
         self._steps = steps
         source = roles.get("repeat", ":")
         self._column = source if source in found else None
-        self._has_names = source in found and is_named("repeat", plain(source), found[source])
+        self._has_names = source in found and is_named("repeat", header_key(source), found[source])
         self._has_items = not is_log and roles.get("item_id", ROW) != ROW
         self._is_pasted = not is_log and not self._has_items and _are_distinct(found, judged)
         self._key = [name for target in _KEY for name in _columns_in(roles.get(target, ":"))]

@@ -14,8 +14,8 @@ from judgesense.importers.column_names import (
     VERDICTS,
     Column,
     Columns,
+    header_key,
     item_of,
-    plain,
 )
 from judgesense.importers.columns import ITEM, ROW, TARGETS, VERDICT
 from judgesense.importers.label_space import concludes
@@ -40,8 +40,8 @@ def roles_of(
     """Column of the decision log -> column of the file; what is given goes first."""
     roles, used = given, {*judged, *people, *given.values()}
     if verdicts_of_arena(found) in judged:
-        used |= {name for name in found if plain(name) == "judge"}  # The user who voted.
-    by_name = {plain(name): name for name in reversed([*found]) if name not in used}
+        used |= {name for name in found if header_key(name) == "judge"}  # The user who voted.
+    by_name = {header_key(name): name for name in reversed([*found]) if name not in used}
     for target, names in ROLES.items():
         for key in names.split():
             name = by_name.get(key, "")
@@ -60,7 +60,9 @@ def roles_of(
                     )
                     continue
                 roles[target] = by_name.pop(key)
-    models = [n for n in by_name.values() if _JUDGES_MODEL.fullmatch(plain(n)) and found[n].labels]
+    models = [
+        n for n in by_name.values() if _JUDGES_MODEL.fullmatch(header_key(n)) and found[n].labels
+    ]
     if "judge" not in roles and len(judged) == len(models) == 1:
         roles["judge"] = models[0]
     if "order" not in roles and (order := _order_of(found, judged, used)):
@@ -105,7 +107,11 @@ def _name_judges(found: Columns, judged: Sequence[str], roles: dict[str, str], w
     reasons = [_reason_of(found, name) for name in judged]
     roles["raw_decision"] = ",".join(judged)
     if len(judged) == 1:
-        generic = plain(judged[0]) in (*VERDICTS, *ROLES["raw_text"].split(), plain(VERDICT))
+        generic = header_key(judged[0]) in (
+            *VERDICTS,
+            *ROLES["raw_text"].split(),
+            header_key(VERDICT),
+        )
         roles.setdefault("judge", ":judge" if generic else f":{judged[0]}")
         if reasons[0]:
             roles.setdefault("raw_text", reasons[0])
@@ -151,7 +157,7 @@ def _name_items(left: Columns, found: Columns, roles: dict[str, str], where: str
 
 def turns_in(found: Columns) -> list[str]:
     """The column that says on which turn of a conversation a verdict is, if there is one."""
-    turns = [n for n in found if re.fullmatch("turn(_(id|index|idx|number|no))?", plain(n))]
+    turns = [n for n in found if re.fullmatch("turn(_(id|index|idx|number|no))?", header_key(n))]
     return [n for n in turns[:1] if 1 < len(found[n].texts) <= MOST_LABELS]
 
 
@@ -179,15 +185,15 @@ def is_named(target: str, key: str, column: Column) -> bool:
 
 def _reason_of(found: Columns, verdict: str) -> str | None:
     """The column with a judge's reasons, such as ``gpt4_reason`` beside ``gpt4``."""
-    base = plain(verdict)
+    base = header_key(verdict)
     ends = ROLES["raw_text"].split()
     wanted = {f"{stem}_{end}" for stem in (base, base.rpartition("_")[0]) for end in ends}
-    return next((name for name in found if plain(name) in wanted), None)
+    return next((name for name in found if header_key(name) in wanted), None)
 
 
 def verdicts_of_arena(found: Columns) -> str | None:
     """The column of a judge's verdicts beside the votes of an arena's users (``winner``)."""
-    by_name = {plain(name): name for name in found}
+    by_name = {header_key(name): name for name in found}
     if not by_name.keys() >= {"model_a", "model_b", "winner"}:
         return None
     votes = found[by_name["winner"]]

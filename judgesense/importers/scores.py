@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
-from judgesense.importers.column_names import MOST_LABELS, plain
+from judgesense.importers.column_names import MOST_LABELS, header_key
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tools import (
     CODE,
@@ -257,7 +257,7 @@ def _verdict_in(value: Any) -> Any:
 
 
 def _is_of_users(score: Score) -> bool:
-    return score.kind.upper() == "API" and bool(END_USER.search(plain(score.task)))
+    return score.kind.upper() == "API" and bool(END_USER.search(header_key(score.task)))
 
 
 def _stem(name: str) -> str:

@@ -20,9 +20,9 @@ from judgesense.importers.column_names import (
     Column,
     Columns,
     columns_of,
+    header_key,
     is_beside_label,
     item_of,
-    plain,
 )
 from judgesense.importers.columns import ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.criteria import Criteria, by_criterion, criteria_in
@@ -153,7 +153,7 @@ def shape_of(
         shape.notes += [f"{join([*map(repr, of.values())])} are one choice" for of in hot.values()]
     sides = sides_of(found) or ()
     others = {name: column for name, column in found.items() if name not in sides}
-    judges = {name for name in found if plain(name) in ROLES["judge"].split()}
+    judges = {name for name in found if header_key(name) in ROLES["judge"].split()}
     if any(_first(text) != text for name in judges for text in found[name].texts):
         shape.steps.append(lambda rows: _with(rows, judges, _first))
         found = columns_of(shape.rows(read()))[0]
@@ -231,7 +231,7 @@ def _runs(found: Columns) -> dict[str, dict[str, str]]:
     """Judge -> run -> the column with its verdicts, where each run has a column of its own."""
     by_judge: dict[str, dict[str, str]] = {}
     for name, column in found.items():
-        match = _RUN.fullmatch(plain(name))
+        match = _RUN.fullmatch(header_key(name))
         if match and column.labels and who(name) != PERSON and not NOT_LABELS.fullmatch(match[3]):
             judge = "_".join(filter(None, (match[1], match[3])))
             runs = by_judge.setdefault(judge, {})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import Columns, plain
+from judgesense.importers.column_names import Columns, header_key
 from judgesense.importers.columns import VERDICT
 from judgesense.importers.rows import cells_in
 from judgesense.importers.values import (
@@ -35,7 +35,7 @@ SIDES = (
 def sides_of(found: Columns) -> tuple[str, str] | None:
     """The columns with the names of the two systems that are compared: of usual names, or of names
     that end in A and B, whose values are the same few names. Columns of yes and no are verdicts."""
-    by_name = {plain(name): name for name, column in found.items() if column.sides is None}
+    by_name = {header_key(name): name for name, column in found.items() if column.sides is None}
     if usual := next(
         ((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None
     ):
@@ -73,7 +73,7 @@ def by_side(found: Columns) -> dict[str, dict[int, str]]:
     groups: dict[str, dict[int, str]] = {}
     for name in found:
         if match := SIDE.fullmatch(name):
-            place = place_of(plain(match[2]).replace("_", " "), SAME[1])
+            place = place_of(header_key(match[2]).replace("_", " "), SAME[1])
             if place is not None:
                 groups.setdefault(match[1], {}).setdefault(place, name)
     return {stem: of for stem, of in groups.items() if {0, 1} <= of.keys()}

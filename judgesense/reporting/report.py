@@ -35,7 +35,7 @@ from judgesense.statistics.result import data_frame, html_table
 from judgesense.text import join, short_names, span
 
 
-class _List:
+class _ReportKey:
     """A list of ``report.json`` as an attribute of a report."""
 
     def __set_name__(self, owner: type[Report], name: str) -> None:
@@ -60,26 +60,26 @@ class Report(Mapping[str, Any]):
     ``str()`` is what ``judgesense report`` prints; a notebook shows the same as a table.
     """
 
-    trust = _List()
-    wordings = _List()
-    recommendation = _List()
-    remedies = _List()
-    people = _List()
-    where_wrong = _List()
-    wins = _List()
-    variants = _List()
-    attacks = _List()
-    damage = _List()
-    cells = _List()
-    findings = _List()
-    template_pairs = _List()
-    templates = _List()
-    examples = _List()
-    diagnostics = _List()
-    next = _List()
-    plan = _List()
-    repeated = _List()
-    runs = _List()
+    trust = _ReportKey()
+    wordings = _ReportKey()
+    recommendation = _ReportKey()
+    remedies = _ReportKey()
+    people = _ReportKey()
+    where_wrong = _ReportKey()
+    wins = _ReportKey()
+    variants = _ReportKey()
+    attacks = _ReportKey()
+    damage = _ReportKey()
+    cells = _ReportKey()
+    findings = _ReportKey()
+    template_pairs = _ReportKey()
+    templates = _ReportKey()
+    examples = _ReportKey()
+    diagnostics = _ReportKey()
+    next = _ReportKey()
+    plan = _ReportKey()
+    repeated = _ReportKey()
+    runs = _ReportKey()
     schema = VERSION
 
     def __init__(self, contents: ReportContents, out: Path | None = None) -> None:
