@@ -30,13 +30,11 @@ from judgesense.comparison.verdict_changes import require_same_scale
 from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
+from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.arrays import Bools, Floats, Words
 from judgesense.statistics.attribution import Attribution, anchors_differ, attribute
 from judgesense.tasks import UNDECIDED
 from judgesense.text import join
-
-_ERROR = 0.05
-"""The chance that an interval misses, for all tasks together."""
 
 _OUTCOMES = {"win": 1.0, "tie": 0.5, "draw": 0.5, "loss": 0.0, "lose": 0.0}
 """Labels of a comparison with a fixed other system."""
@@ -88,7 +86,7 @@ def score_changes(
     changes = []
     for one, two in couples:
         fits = [side for side in again if len(again) == 1 or side.task == two.task]
-        level = 1 - _ERROR / len(couples)
+        level = 1 - SIGNIFICANT / len(couples)
         pairing = _Pairing(one, two, fits[0] if fits else None, level, positive)
         changes.append(pairing.change(is_same and one.answers.judge == two.answers.judge))
     return changes

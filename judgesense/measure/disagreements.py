@@ -30,6 +30,7 @@ from judgesense.measure.figures import GroupFigures, GroupShare, WhereWrong
 from judgesense.measure.people import judged_rows
 from judgesense.measure.raters import Raters, in_item_order
 from judgesense.measure.texts import LONGEST_TEXT
+from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.measure.words import ItemWords, columns_of_items
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.intervals import wilson_cluster
@@ -202,7 +203,7 @@ def where_wrong(
         kinds={kind: int(mask.sum()) for kind, mask in kinds.items()},
         measure=measure if len(items_at) else None,
         n_groups=len(compared),
-        groups=tuple(row for row in compared if row.difference < 0 and row.p_holm <= 0.05),
+        groups=tuple(row for row in compared if row.difference < 0 and row.p_holm <= SIGNIFICANT),
         shares=tuple(
             _share(by, name, shares[names == name], clusters[names == name])
             for by, names in groups.items()

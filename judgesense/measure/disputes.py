@@ -12,6 +12,7 @@ import numpy as np
 
 from judgesense.measure.figures import Shared
 from judgesense.measure.raters import GOLD, Raters
+from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.measure.words import ItemWords
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.comparison import holm
@@ -35,9 +36,9 @@ _SYSTEMATIC, _CONTRAST, _OF_KIND = 0.5, 0.5, 0.2
 kind to which the other gives one label; to at most this part of that share elsewhere; and where
 this share of all items of the kind are disputed so."""
 
-_FDR, _ERROR, _ONE_WAY = 0.05, 0.05, 0.001
-"""The false discovery rate of what is exploratory, the error of a claim, and that of calling
-disputes one-way that go both ways; it is small, because only kinds that have many are tested."""
+_FDR, _ONE_WAY = 0.05, 0.001
+"""The false discovery rate of what is exploratory, and the error of calling disputes one-way that
+go both ways; it is small, because only kinds that have many are tested."""
 
 _SOURCES = re.compile(
     r"(annotator|batch|campaign|guidelines?|label+ed|label+er|phase|rater|round|vendor|wave)s?",
@@ -203,7 +204,7 @@ class Disputes:
         found = [
             self._found(shared, cell, trait, p[trait])
             for (shared, cell), p in tested
-            for trait in np.flatnonzero(p <= _ERROR).tolist()
+            for trait in np.flatnonzero(p <= SIGNIFICANT).tolist()
         ]
         found = self._claims(found, len(tested) * len(self.traits.names))
         found = [each for each in found if self._p_one_way(each) <= _ONE_WAY]
@@ -269,7 +270,7 @@ class Disputes:
                     likely = (inside >= _SYSTEMATIC) & (outside <= _CONTRAST * inside)
                     for trait in np.flatnonzero(likely).tolist():
                         p = _p_interaction(cell, traits[trait], own, raters.clusters)
-                        if p <= _ERROR:
+                        if p <= SIGNIFICANT:
                             among = cell.among & own & traits[trait]
                             here = cell._replace(among=among, hits=cell.hits & own, both=own)
                             shared = Shared(raters.judge, group, cell.label, cell.other)
@@ -285,7 +286,7 @@ class Disputes:
             shared, cell, own = each.shared, each.cell, self.traits.among[each.trait]
             if (
                 p is not None
-                and p <= _ERROR
+                and p <= SIGNIFICANT
                 and shared.share >= _SYSTEMATIC
                 and shared.rest <= _CONTRAST * shared.share
                 and (cell.hits & own).sum() >= _OF_KIND * (cell.both & own).sum()

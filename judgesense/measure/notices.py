@@ -14,7 +14,7 @@ from judgesense.log.schema import DAMAGE, HARMLESS, REWORDING, VARIANT_CLASSES
 from judgesense.measure.card import Check, Details, State
 from judgesense.measure.figures import DamageFigures, MissedItem
 from judgesense.measure.texts import PromptTexts
-from judgesense.measure.thresholds import Thresholds
+from judgesense.measure.thresholds import SIGNIFICANT, Thresholds
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import Interval, share_fields
 from judgesense.statistics.rates import rate_ratio
@@ -262,7 +262,7 @@ def _figures(
     """Each kind: damage first, the least noticed first, then harmless edits."""
     log, about = answers.log, facts.get("kinds") or {}
     kinds = np.unique(copies.kind[copies.is_damage & copies.counts])
-    level = 1 - 0.05 / max(1, len(kinds))
+    level = 1 - SIGNIFICANT / max(1, len(kinds))
     figures = []
     for kind in dict.fromkeys(copies.kind.tolist()):
         of_kind = copies.kind == kind

@@ -119,7 +119,7 @@ def attacks(
     kinds = [(name.partition("#")[0], name.partition("@")[2]) for name in log.variants]
     figures, p_values = list[AttackFigures](), list[float | None]()
     attack_kinds = list(dict.fromkeys(kinds[code] for code in log.variant[attacked].tolist()))
-    level = 1 - 0.05 / max(1, len({kind for kind, _ in attack_kinds}))
+    level = 1 - SIGNIFICANT / max(1, len({kind for kind, _ in attack_kinds}))
     for kind in attack_kinds:
         of_kind = np.array([one == kind for one in kinds])[log.variant[attacked]]
         row, p = _figures(

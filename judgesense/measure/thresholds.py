@@ -129,4 +129,4 @@ MARGIN = 0.05
 """A loss of at most this share counts as no worse than the baseline."""
 
 SIGNIFICANT = 0.05
-"""Corrected p-value below which two judges differ."""
+"""The error of a claim, after correction for its family: one that is wrong is made this often."""

@@ -21,6 +21,7 @@ from judgesense.log.schema import (
 from judgesense.measure.agreement import same_polarity
 from judgesense.measure.figures import VariantFigures
 from judgesense.measure.rewording import answered
+from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.agreement import Agreement
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.comparison import paired_gain
@@ -29,7 +30,6 @@ from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import sentences
 
-_ERROR = 0.05
 _INTERVENTION = VARIANT_CLASSES.index(INTERVENTION)
 
 
@@ -73,7 +73,7 @@ def variants(
             figures.append(_followed(row, answers, base, beside, reworded))
         else:
             row = _shifted(row, answers, base, beside)
-            row = _gained(row, answers, base, beside, 1 - _ERROR / max(n_moved, 1))
+            row = _gained(row, answers, base, beside, 1 - SIGNIFICANT / max(n_moved, 1))
             text = wordings.get(log.templates[log.base[base[0]]], "") if len(base) else ""
             figures.append(replace(row, left_out=_left_out(name, text)))
     return tuple(figures)
