@@ -150,9 +150,10 @@ def fold(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    # Capitals are often written without them.
+    # Capitals are often written without them. Vietnamese letters and tones are no accents.
     parts = unicodedata.normalize("NFD", text)
-    return unicodedata.normalize("NFC", "".join(c for c in parts if not "\u0300" <= c < "\u0370"))
+    kept = (c for c in parts if c in "\u0306\u0309\u031b\u0323" or not "\u0300" <= c < "\u0370")
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
 def says_nothing(text: str | None) -> bool:

@@ -189,3 +189,10 @@ def test_rows_that_repeat_a_text_are_said(tmp_path: Path) -> None:
     notes: list[str] = []
     judgesense.check(rows, out=tmp_path / "out", runs=tmp_path, note=notes.append)
     assert any("20 items repeat the text of another" in note for note in notes)
+
+
+def test_letters_that_look_accented_stay_apart() -> None:
+    from judgesense.importers.values import fold
+
+    assert len({fold(word) for word in ("bò", "bơ", "bỏ", "bọ")}) == 4
+    assert fold("VERIFIE") == fold("vérifié")
